@@ -293,7 +293,8 @@ def test_a_drain_waits_for_an_act(begin_admin, fresh_key, tmp_path):
     audit = tmp_path / "audit.jsonl"
     gateway, admin = begin_admin({"store": {"timeout": "500ms"}}, audit_log=str(audit))
     key = fresh_key()
-    make_unknown(gateway, key)
+    # The store has half a second for a claim.
+    wait_until(lambda: gateway.post(key=key, plan={"status": 500}).status == 500, what="a run")
     record = record_of(admin, key)
     answers = []
     with contextlib.closing(sqlite3.connect(gateway.database, isolation_level=None)) as other:
@@ -304,7 +305,7 @@ def test_a_drain_waits_for_an_act(begin_admin, fresh_key, tmp_path):
         assert admin.post("/api/drain").status == 202
         gateway.logged("drained")
         other.execute("ROLLBACK")
-    acting.join(30)
+    acting.join(60)
     assert [answer.status for answer in answers] == [200]
     assert gateway.wait() == 0
     lines = map(json.loads, audit.read_text().splitlines())
@@ -319,7 +320,7 @@ def test_long_bodies_are_sent_one_after_the_other(begin_admin, fresh_key):
     target = f"/api/records/{record}?body=yes"
     with Connection(admin.address, receive_buffer=4096) as slow:
         slow.send_request("GET", target, [], host=admin.text)
-        assert not slow.silent_for(20)
+        assert not slow.silent_for(60)
         refused = admin.get(target)
         assert refused.status == 503 and refused.get("Retry-After") == "1"
         assert admin.get(f"/api/records/{record}").status == 200

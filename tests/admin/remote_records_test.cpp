@@ -64,7 +64,7 @@ TEST(exchange, without_an_answer_may_have_had_its_effect) {
   EXPECT_EQ(cut.error().effect, effect::unknown) << cut.error().detail;
 
   listener_without_answer silent(false);
-  const auto late = http1::client(silent.address()).exchange("POST", request, milliseconds(1'000));
+  const auto late = http1::client(silent.address()).exchange("POST", request, milliseconds(3'000));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().effect, effect::unknown) << late.error().detail;
 }

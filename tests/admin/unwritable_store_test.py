@@ -72,7 +72,8 @@ def test_it_counts_as_away_and_is_back_with_its_first_write(begin, onceguard, fr
     gateway, admin, refuse_writes = begin
     wait_until(admin.is_ready, what="readiness")
     done = fresh_key()
-    first = assert_first(gateway.post(key=done))
+    # The store has one second for a claim.
+    first = assert_first(wait_until(lambda: (a := gateway.post(key=done)).status == 201 and a))
     with contextlib.closing(refuse_writes()) as store:
         wait_until(lambda: admin.reasons() == ["store-away"], 20, "the refusal being noticed")
         reason, = admin.get("/readyz").json()["reasons"]
@@ -99,7 +100,7 @@ def test_it_counts_as_away_and_is_back_with_its_first_write(begin, onceguard, fr
         assert store.why in report.one("store-writes")["text"]
         store.heal()
         wait_until(admin.is_ready, 20, "readiness")
-        assert_first(gateway.post(key=fresh_key()))
+        wait_until(lambda: gateway.post(key=fresh_key()).status == 201, what="a new run")
         gateway.logged("store-back")
     assert scrape(admin).value("onceguard_store_up") == 1
     assert len(gateway.logged("store-away")) == 1

@@ -125,7 +125,7 @@ TEST_F(line_file_test, a_reader_that_stalls_is_an_error_soon_and_spoils_no_later
   const auto begin = std::chrono::steady_clock::now();
   std::size_t whole = 0;
   while (file.append(line)) ++whole;
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
   std::string got;
   std::array<char, 4'096> room{};
   const auto take = [&] {
@@ -150,12 +150,13 @@ TEST_F(line_file_test, a_reader_that_stalls_is_waited_for_once) {
   const std::string line = std::string(1'000, 'x') + "\n";
   while (file.append(line)) continue;
   const auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < 50; ++i) {
+  for (int i = 0; i < 500; ++i) {
     const auto refused = file.append(line);
     ASSERT_FALSE(refused);
     EXPECT_NE(refused.error().detail.find("does not keep up"), std::string::npos);
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));  // not 50 waits
+  // Not 500 waits, of a tenth of a second each.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(25));
   std::vector<char> room(1u << 20);
   EXPECT_GT(::read(reader, room.data(), room.size()), 0);
   EXPECT_TRUE(file.append("the next one\n"));

@@ -20,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr milliseconds timeout{2'000};
+constexpr milliseconds timeout{60'000};
 
 /// Nothing is known but what a server on this machine serves.
 class aws_credentials_test : public ::testing::Test {

@@ -21,9 +21,9 @@ RUNS = {
 }
 
 
-def drawn(onceguard, name):
+def drawn(onceguard, name, run=0):
     seed, pair = RUNS[name]
-    plan = plans.draw(seed, 0, read_reference(onceguard), pair)
+    plan = plans.draw(seed, run, read_reference(onceguard), pair)
     plan.store = "sqlite"
     if name == "doubling":  # what nobody promises, so that the oracle has something to see
         plan.front, plan.back, plan.policy["unknown"] = "", "", "rerun"
@@ -49,8 +49,13 @@ def test_nothing_runs_twice_where_two_disturbances_meet(results, name):
     assert result.effects > 6, result  # a slow machine holds more of the keys
 
 
-def test_what_runs_twice_is_found(results):
+def test_what_runs_twice_is_found(onceguard, results):
     result = results["doubling"].result()
+    for run in range(1, 4):  # perhaps no kill has met a request between its effect and its answer
+        if "doubled" in result.kinds:
+            break
+        with concurrent.futures.ProcessPoolExecutor(1) as pool:
+            result = pool.submit(one, onceguard, drawn(onceguard, "doubling", run)).result()
     assert "doubled" in result.kinds, result
 
 

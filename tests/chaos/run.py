@@ -18,7 +18,7 @@ from chaos.world import World, in_thread
 CLIENTS = 24
 LEAST = 4.0  # seconds of disturbance
 # What a loaded machine adds to a lease and the service's own time.
-NOISE = 10.0
+NOISE = 30.0
 
 
 @dataclasses.dataclass
@@ -114,7 +114,7 @@ async def stop_gateways(world):
         if gateway.process is None:
             continue
         try:
-            code = await in_thread(gateway.stop, 60)
+            code = await in_thread(gateway.stop, 120)
             if code != 0:
                 world.deaths.append(f"SIGTERM ended gateway {number} with {code}")
         except Exception as late:  # pylint: disable=broad-except

@@ -222,7 +222,7 @@ class World:
         self.losses.append(time.time())
         self.note(f"lost: {what}")
 
-    def command(self, *words, timeout=40):
+    def command(self, *words, timeout=120):
         """An operator's command on the store, as its words and exit say."""
         gateway = self.gateways[0]
         try:

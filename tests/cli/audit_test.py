@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from support.gateway import clean_environment
+from support.gateway import PATIENT, clean_environment
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def on_a_terminal(words):
     """The exit code, and what a person sees."""
     process, master = pty.fork()
     if process == 0:
-        os.execve(words[0], words, {**clean_environment(), "TERM": "dumb"})
+        os.execve(words[0], words, {**clean_environment(), **PATIENT, "TERM": "dumb"})
     seen = b""
     while True:
         try:
@@ -83,9 +83,9 @@ def test_a_person_at_a_terminal_sees_no_lines_for_machines(gateway, unknown_keys
 
 def test_what_was_refused_is_written_as_not_done(gateway, upstream, key, tmp_path):
     audit = tmp_path / "audit.jsonl"
-    gateway.begin_post(key=key, plan={"gate": key})
-    upstream.arrived(key=key)
-    done = gateway.command("keys", "release", key, "--audit-log", str(audit))
+    with gateway.begin_post(key=key, plan={"gate": key}):
+        upstream.arrived(key=key)
+        done = gateway.command("keys", "release", key, "--audit-log", str(audit))
     assert done.returncode == 1
     assert [line["stage"] for line in lines_of(audit)] == ["intended", "not done: running"]
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from support.cards import Cards
-from support.gateway import clean_environment
+from support.gateway import PATIENT, clean_environment
 from support.order_shop import KINDS, entries_of, postgres_shop, sqlite_shop
 from support.waiting import wait_until
 
@@ -38,7 +38,7 @@ def keys(onceguard, tmp_path):
         url = name if "://" in name or name.startswith("sqlite:") else f"sqlite:{name}"
         return subprocess.run([str(onceguard), "keys", *map(str, arguments), "--store", url],
                               cwd=tmp_path, capture_output=True, text=True, timeout=60,
-                              env=clean_environment(), check=False)
+                              env={**clean_environment(), **PATIENT}, check=False)
     return run
 
 

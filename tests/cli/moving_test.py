@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from support.expecting import assert_first, assert_problem, assert_replay_of
-from support.gateway import clean_environment
+from support.gateway import PATIENT, clean_environment
 from support.processes import stopped_amid_its_work
 
 KINDS = ("sqlite", "postgresql", "redis", "dynamodb")
@@ -41,7 +41,7 @@ def keys(onceguard, tmp_path):
     def run(*arguments, store):
         return subprocess.run([str(onceguard), "keys", *map(str, arguments), "--store", store],
                               cwd=tmp_path, capture_output=True, text=True, timeout=60,
-                              env=clean_environment(), check=False)
+                              env={**clean_environment(), **PATIENT}, check=False)
     return run
 
 
@@ -208,7 +208,7 @@ def test_an_export_reports_records_claimed_meanwhile(source, make_store, oncegua
     os.mkfifo(part)  # more goes in than a pipe holds: it waits for who reads
     export = subprocess.Popen([str(onceguard), "keys", "export", str(file), "--store", store],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              env=clean_environment())
+                              env={**clean_environment(), **PATIENT})
     with open(part, "rb") as pipe:
         assert pipe.read(1) == b"{"
         assert_first(gateway.post(key=fresh_key()))
@@ -335,6 +335,7 @@ def test_records_that_cannot_be_read_are_not_left_behind_unsaid(make_store, keys
 def test_a_file_that_is_not_there_and_a_store_that_is_not_there(keys, file, make_store, exported):
     said(keys("import", file.parent / "nothing", store=make_store("redis")), 1,
          "nothing: it can't be opened")
-    said(keys("import", file, store="redis://127.0.0.1:1"), 4, "redis 127.0.0.1:1")
+    nobody = keys("import", file, "--store-timeout", "2s", store="redis://127.0.0.1:1")
+    said(nobody, 4, "redis 127.0.0.1:1")
     said(keys("import", file, store="memory:"), 4, "can't be seen from another process")
     said(keys("export", file.parent / "no" / "folder", store=make_store("redis")), 1, "no/folder")

@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+from support.waiting import wait_until
+
 
 def lines(done):
     assert done.returncode == 0, done
@@ -230,16 +232,13 @@ def test_stats_count_what_there_is(gateway, key):
 def test_sweep_removes_what_has_outlived_its_retention(start_gateway, own_upstream, key):
     gateway = start_gateway(own_upstream, {"defaults": {"retention": "1s"},
                                            "store": {"sweep": "1h"}})
-    gateway.post(key=key)
-    record = gateway.record(key)
-    assert record["state"] == "completed"
-    deadline = time.monotonic() + 30
-    removed = 0
-    while removed == 0 and time.monotonic() < deadline:
+    assert gateway.post(key=key).status == 201
+
+    def removed():
         done = gateway.command("sweep")
         assert done.returncode == 0, done
-        removed = int(done.stdout.split()[0])
-    assert removed == 1
+        return int(done.stdout.split()[0])
+    assert wait_until(removed, 30, "the end of its retention") == 1
     assert gateway.command("keys", "show", key).returncode == 5
 
 

@@ -13,7 +13,7 @@ import uuid
 
 import pytest
 
-from support.gateway import clean_environment
+from support.gateway import PATIENT, clean_environment
 from support.waiting import wait_until
 
 UPSTREAM = ["--upstream", "http://127.0.0.1:9"]
@@ -82,8 +82,8 @@ def make(request, gateway):
 
 
 def run(command, **how):
-    return subprocess.run(command, stdin=subprocess.DEVNULL, env=clean_environment(), check=False,
-                          timeout=60, text=True, stderr=subprocess.PIPE, **how)
+    return subprocess.run(command, stdin=subprocess.DEVNULL, check=False, timeout=60, text=True,
+                          env={**clean_environment(), **PATIENT}, stderr=subprocess.PIPE, **how)
 
 
 def errors_of(done):

@@ -7,7 +7,7 @@ import pytest
 
 from support.documented import blocks
 from support.expecting import assert_first, assert_replay_of
-from support.gateway import clean_environment
+from support.gateway import PATIENT, clean_environment
 from support.postgres import PROGRAMS, ROOT, Postgres
 
 DOCS = ROOT / "docs"
@@ -15,7 +15,8 @@ DOCS = ROOT / "docs"
 
 def run(words, stdin=None):
     return subprocess.run([str(word) for word in words], input=stdin, capture_output=True,
-                          text=True, timeout=60, env=clean_environment(), check=False)
+                          text=True, timeout=60, env={**clean_environment(), **PATIENT},
+                          check=False)
 
 
 @pytest.fixture

@@ -33,9 +33,9 @@ ODD = {
 @pytest.fixture
 def gateway(start_gateway, own_upstream, postgres_server, database):
     return start_gateway(own_upstream, {
-        "store": {"url": postgres_server.url(database), "timeout": "5s"},
+        "store": {"url": postgres_server.url(database), "timeout": "10s"},
         "gateway": {"replay_cache": "0"},
-        "defaults": {"lease": "3s", "upstream_timeout": "1s"},
+        "defaults": {"lease": "8s", "upstream_timeout": "4s"},
         "reconcile": {"query": "SELECT 200 WHERE $1 <> '' AND $2 <> ''", "absent": "none"}})
 
 

@@ -180,7 +180,7 @@ def test_an_answer_without_an_end_ends_with_the_limit_of_the_attempt(driver, scr
     got = send_with(driver, "POST", server.url + "/orders", key, "body", "", 1)
     assert (got["end"], got["attempts"], got["sent"]) == ("gave-up", 1, True)
     assert "in time" in got["fault"] or "timed out" in got["fault"]
-    assert 5 <= watch.seconds < 15
+    assert 5 <= watch.seconds < 25  # and not the usual 30
 
 
 def test_a_look_up_that_hangs_ends_with_the_limit_of_the_attempt(driver, names, key):
@@ -190,7 +190,7 @@ def test_a_look_up_that_hangs_ends_with_the_limit_of_the_attempt(driver, names, 
                     environment=names.environment)
     assert (got["end"], got["attempts"], got["sent"]) == ("gave-up", 1, False)
     assert names.look_ups("slow.test") >= 1
-    assert 5 <= watch.seconds < 15
+    assert 5 <= watch.seconds < 25  # and not the usual 30
 
 
 def test_a_name_is_looked_up(driver, names, upstream, key):

@@ -1,5 +1,6 @@
 """`execute` of the client for Node: plain functions beside `onceguard serve`."""
 
+import itertools
 import json
 import subprocess
 
@@ -7,7 +8,9 @@ import pytest
 
 from clients.node_programs import handlers_folder
 from support.gateway import clean_environment
-from support.waiting import wait_until
+from support.waiting import Stopwatch, wait_until
+
+PAUSE = 2  # seconds between what is to be tried later and that try, in execute.mjs
 
 CONFIG = {
     "serve": {"inline": ["retention", "on_busy", "wait", "exception"]},
@@ -84,10 +87,17 @@ def test_work_that_throws(calls, key):
     for runs in (1, 1):
         thrown = calls.make(plan(f"{key}-1", fails="not-done"))
         assert thrown == ([{"error": "no card"}], runs)
-    assert calls.make(plan(f"{key}-2", fails="try-later")) == ([{"error": "busy"}], 1)
-    (refused,), _ = calls.make(plan(f"{key}-2", result=1))
+    keys = (f"{key}-2-{number}" for number in itertools.count())
+
+    def held_back():
+        each, clock = next(keys), Stopwatch()
+        assert calls.make(plan(each, fails="try-later")) == ([{"error": "busy"}], 1)
+        (said,), runs = calls.make(plan(each, result=1))
+        assert runs == 0 or clock.seconds >= PAUSE
+        return (each, said) if runs == 0 else None
+    held, refused = wait_until(held_back, what="a second call within the pause")
     assert (refused["kind"], refused["retryable"]) == ("backoff", True)
-    wait_until(lambda: calls.make(plan(f"{key}-2", result=1)) == ([{"result": 1}], 1),
+    wait_until(lambda: calls.make(plan(held, result=1)) == ([{"result": 1}], 1),
                what="another attempt")
     assert calls.make(plan(f"{key}-3", fails="broken")) == ([{"error": "broken"}], 1)
     (refused,), runs = calls.make(plan(f"{key}-3", result=1))

@@ -105,7 +105,7 @@ def test_the_service_is_killed_amid_the_work(framework, start_serve, start_servi
     service.start()
     watch = Stopwatch()
     assert final(service, key, {"delay": 20000}).problem == "outcome-unknown"
-    assert watch.seconds < 12
+    assert watch.seconds < 25  # and not for as long as the usual lease
     assert serve.state(key) == "unknown" and service.effects()[key] == 1
 
 

@@ -35,7 +35,7 @@ class Asked:
         scope = {"type": "http", "method": method, "path": "/p a", "raw_path": b"/p%20a",
                  "query_string": b"q=1", "headers": [*KEY, *headers], "client": ("10.0.0.1", 5)}
         try:
-            asyncio.run(asyncio.wait_for(guarded(scope, self.receive, self.send), 30))
+            asyncio.run(asyncio.wait_for(guarded(scope, self.receive, self.send), 60))
         except Exception as error:
             self.error = error
 

@@ -117,7 +117,7 @@ class ScriptedService:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
-    def wait_for(self, condition, timeout=30):
+    def wait_for(self, condition, timeout=60):
         with self.changed:
             assert self.changed.wait_for(condition, timeout), [call.path for call in self.calls]
 

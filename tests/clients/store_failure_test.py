@@ -7,6 +7,7 @@ import pytest
 
 from clients.examples import example_of
 from clients.golang_test import built, go_path  # noqa: F401
+from clients.serving import final
 from support.client import ask
 from support.redis import Redis
 from support.waiting import wait_until
@@ -35,7 +36,7 @@ def config(redis, **defaults):
 def test_nothing_runs_while_the_store_is_away(redis, start_serve, start, fresh_key):
     service = start(start_serve(config(redis)))
     known, key = fresh_key(), fresh_key()
-    first = service.post(known)
+    first = final(service, known)  # on a busy machine the store may be late once
     assert first.status == 201, first
     redis.crash()
     refused = service.post(key)
@@ -44,7 +45,7 @@ def test_nothing_runs_while_the_store_is_away(redis, start_serve, start, fresh_k
     assert service.effects()[key] == 0
     redis.start()
     wait_until(lambda: service.post(key).status == 201, 20, "the store")
-    again = service.post(known)
+    again = final(service, known)
     assert (again.stored_part(), again.replayed) == (first.stored_part(), True)
     assert (service.effects()[known], service.effects()[key]) == (1, 1)
 

@@ -101,7 +101,7 @@ def head_and_body(request):
 
 
 def send(address, request):
-    with socket.create_connection(address, timeout=30) as connection:
+    with socket.create_connection(address, timeout=60) as connection:
         connection.sendall(head_and_body(request))
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
     assert answer.startswith(b"HTTP/1.1 2"), answer

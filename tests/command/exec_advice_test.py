@@ -155,7 +155,7 @@ def test_what_the_store_did_not_record_is_said_in_the_words_of_commands(exec_, k
     """Its files may not grow: the claim has room, the output has none."""
     assert exec_.shell("another", "true").code == 0
     limit = (200_000, 200_000)
-    process = exec_.begin_shell(key, "head -c 250000 /dev/zero", options=["--lease", "2s"],
+    process = exec_.begin_shell(key, "head -c 250000 /dev/zero", options=["--lease", "5s"],
                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
     done = exec_.end(process)
     early, first, *_, did, did_not = done.err.decode().splitlines()

@@ -60,8 +60,8 @@ def test_of_many_calls_at_once_one_runs_anew(executing, key):
     assert executing.shell(key, script).code == 0
     wait_until(lambda: age(executing, key) > 1_500, what="an old success")
     options = ["--fresh-after", "1s", "--wait", "1m"]
-    callers = [executing.begin_shell(key, script, options=options) for _ in range(8)]
     clock = Stopwatch()
+    callers = [executing.begin_shell(key, script, options=options) for _ in range(8)]
     ends = [executing.end(caller) for caller in callers]
     assert {end.triple for end in ends} == {(0, b"done\n", b"")}
     assert executing.runs(key) == 2 or clock.seconds > 1

@@ -132,7 +132,7 @@ def test_requests_are_signed_as_standard_webhooks_has_it(consume, stream, own_up
     (tmp_path / "secret").write_text("whsec_" + base64.b64encode(secret).decode() + "\n")
     stream.add('{"a": 1}', "m1")
     consume(to=own_upstream.url, secret_file=str(tmp_path / "secret"))
-    (request,) = own_upstream.arrived(1, key="m1")
+    (request,) = own_upstream.arrived(1, key="m1", timeout=60)
     fields = {name.lower(): value for name, value in request["fields"]}
     signed = f"{fields['webhook-id']}.{fields['webhook-timestamp']}.".encode() + b'{"a": 1}'
     expected = base64.b64encode(hmac.new(secret, signed, hashlib.sha256).digest()).decode()
@@ -192,7 +192,7 @@ def test_metrics_and_readiness_of_each_subscriber(onceguard, redis, own_upstream
         at = "http://" + listening["address"]
 
         def metrics():
-            return urllib.request.urlopen(at + "/metrics", timeout=10).read().decode()
+            return urllib.request.urlopen(at + "/metrics", timeout=60).read().decode()
 
         connected = 'onceguard_broker_up{subscriber="numbers-a"} 1'
         wait_until(lambda: connected in metrics().splitlines(), 30)
@@ -205,12 +205,12 @@ def test_metrics_and_readiness_of_each_subscriber(onceguard, redis, own_upstream
                      "onceguard_store_up 1"):
             assert line in text.splitlines(), line
         assert 'onceguard_messages_backlog{subscriber="numbers-a"} ' in text
-        assert urllib.request.urlopen(at + "/readyz", timeout=10).status == 200
+        assert urllib.request.urlopen(at + "/readyz", timeout=60).status == 200
         redis.crash()
         try:
             wait_until(lambda: consumer.events("broker-away"), 30)
             with pytest.raises(urllib.error.HTTPError, match="503"):
-                urllib.request.urlopen(at + "/readyz", timeout=10)
+                urllib.request.urlopen(at + "/readyz", timeout=60)
         finally:
             redis.start()
     finally:
@@ -249,7 +249,7 @@ def test_sigterm_finishes_what_runs_and_gives_back_the_rest(consume, stream, own
     for number in range(5):
         stream.add("x", f"m{number}")
     consumer = consume(to=own_upstream.url, concurrency=1)
-    own_upstream.arrived(1)
+    own_upstream.arrived(1, timeout=60)
     consumer.process.send_signal(signal.SIGTERM)
     wait_until(lambda: consumer.events("draining"), 30, "the drain")
     own_upstream.open("slow")
@@ -265,12 +265,12 @@ def test_a_second_sigint_does_not_wait(consume, stream, own_upstream):
     own_upstream.plan("/", {"gate": "never"})
     stream.add("x", "m1")
     consumer = consume(to=own_upstream.url)
-    own_upstream.arrived(1)
+    own_upstream.arrived(1, timeout=60)
     consumer.process.send_signal(signal.SIGINT)
     wait_until(lambda: consumer.events("draining"), 30, "the drain")
     consumer.process.send_signal(signal.SIGTERM)  # of which the first one is enough
     consumer.process.send_signal(signal.SIGINT)
-    assert consumer.process.wait(30) == 1
+    assert consumer.process.wait(60) == 1
     assert len(consumer.events("draining")) == len(consumer.events("stopped-early")) == 1
 
 
@@ -310,7 +310,7 @@ def test_what_can_not_be_is_refused_with_its_place(consume, table, words):
 
 def test_without_a_place_for_dead_letters_it_does_not_start(consume, stream, own_upstream):
     consumer = consume(to=own_upstream.url, ready=None, dead_letter="")
-    assert consumer.process.wait(30) == 3
+    assert consumer.process.wait(60) == 3
 
 
 class FakeQueue(http.server.BaseHTTPRequestHandler):
@@ -339,7 +339,7 @@ def test_an_inbox_that_forgets_before_the_broker_does_not_start(consume, own_ups
         consumer = consume(to=own_upstream.url, retention="1h", started=False,
                            **{"from": queue})
         consumer.start(ready=None, env={"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"})
-        assert consumer.process.wait(30) == 3
+        assert consumer.process.wait(60) == 3
         server.shutdown()
     assert "the retention of the inbox must exceed the 345600 seconds" in json.dumps(
         consumer.events("start-failed"))

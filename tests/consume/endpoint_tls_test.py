@@ -36,8 +36,9 @@ def is_refused(consume, stream, text, **table):
     """The message waits for another attempt, for that reason, and is not lost."""
     stream.add("x", "m1")
     consumer = consume(attempts=1000, **table)
-    wait_until(lambda: failures(consumer), 30, "a failed attempt")
-    assert text in failures(consumer)[0]
+    # On a busy machine, the first attempts may end by their timeout.
+    wait_until(lambda: any(text in why for why in failures(consumer)), 30,
+               f"a failed attempt that says {text!r}")
     assert outcomes(consumer) == [], "nothing is dead, and nothing unknown"
     return consumer
 
@@ -89,7 +90,7 @@ def test_an_authority_that_is_not_ours_is_refused(consume, stream, endpoint, tmp
 def test_the_name_of_the_host_must_be_in_the_certificate(consume, stream, endpoint, authority):
     at = endpoint(hosts=("events.internal",))
     consumer = is_refused(consume, stream, "IP address mismatch", to=at.url, tls_ca=authority.file)
-    assert f"127.0.0.1:{at.port}" in failures(consumer)[0], "the peer is named"
+    assert any(f"127.0.0.1:{at.port}" in why for why in failures(consumer)), "the peer is named"
     assert at.keys() == []
 
 

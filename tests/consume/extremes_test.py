@@ -108,7 +108,7 @@ def test_a_hold_of_any_length_is_one_or_is_refused(consume, stream, own_upstream
     consumer = consume(to=own_upstream.url, ready="broker-connected" if is_one else None,
                        **{"from": stream.url.replace("hold=5s", f"hold={hold}")})
     if not is_one:
-        assert consumer.process.wait(30) == 3
+        assert consumer.process.wait(60) == 3
         assert "the parameter hold " in (consumer.folder / "log").read_text()
         return
     settled(consumer, 1)

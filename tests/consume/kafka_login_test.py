@@ -50,10 +50,11 @@ def url_of(server, login="", more=""):
     return f"kafka+ssl://{login}127.0.0.1:{server.port}/orders?group=billing{more}"
 
 
-def why_away(consumer):
-    wait_until(lambda: consumer.events("broker-away"), 60, "an attempt to connect")
+def is_away(consumer, text):
+    """On a busy machine, the first attempts may end by their timeout."""
+    wait_until(lambda: any(text in event["why"] for event in consumer.events("broker-away")), 60,
+               f"an attempt to connect that says {text!r}")
     assert consumer.process.poll() is None, "it waits for better days"
-    return consumer.events("broker-away")[0]["why"]
 
 
 def token_of(subject, lifetime=3600):
@@ -70,8 +71,7 @@ def token_of(subject, lifetime=3600):
 def test_a_password_is_shown_as_it_was_asked_for(begin, broker, authority, word, name, mark):
     at = broker()
     consumer = begin(url_of(at, "me:secret-word@", f"&tls_ca={authority.file}&sasl={word}"))
-    why = why_away(consumer)
-    assert "nobody is known here" in why
+    is_away(consumer, "nobody is known here")
     assert set(at.mechanisms) == {name}
     assert at.answers[0].startswith(mark)
     assert "secret-word" not in (consumer.folder / "log").read_text()
@@ -82,7 +82,7 @@ def test_a_token_comes_from_a_file_that_may_change(begin, broker, authority, tmp
     file = tmp_path / "token"
     file.write_text(token_of("first") + "\n")
     consumer = begin(url_of(at, more=f"&tls_ca={authority.file}&token_file={file}"))
-    assert "nobody is known here" in why_away(consumer)
+    is_away(consumer, "nobody is known here")
     assert set(at.mechanisms) == {"OAUTHBEARER"}
     first = f"auth=Bearer {file.read_text().strip()}".encode()
     assert first in at.answers[0]
@@ -111,7 +111,7 @@ def test_a_server_that_is_not_the_right_one_learns_nothing(begin, broker, author
     if fault == "authority":
         trusted = Authority(tmp_path / "other", "others")
     consumer = begin(url_of(at, "me:secret-word@", f"&tls_ca={trusted.file}"))
-    assert text in why_away(consumer)
+    is_away(consumer, text)
     assert at.mechanisms == [] and at.answers == []
 
 

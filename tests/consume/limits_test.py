@@ -95,7 +95,7 @@ def test_a_limit_below_the_attempts_is_refused_with_what_to_set(nats, consumer, 
                                                                 stream, words):
     refused = consumer(nats.make_queue(name, limits, **stream), to="http://127.0.0.1:9/")
     refused.start(ready=None)
-    assert refused.process.wait(30) == 3
+    assert refused.process.wait(60) == 3
     text = (refused.folder / "log").read_text()
     for word in words:
         assert word in text, text
@@ -147,7 +147,7 @@ def test_what_the_broker_gives_up_is_counted_and_named(nats, consumer, own_upstr
     del reply
     (lost,) = wait_until(lambda: taking.events("message-dropped"), 60, "the line")
     assert (lost["subscriber"], lost["message"]) == ("billing", "stream sequence 1")
-    with urllib.request.urlopen(f"http://127.0.0.1:{admin.number}/metrics", timeout=10) as got:
+    with urllib.request.urlopen(f"http://127.0.0.1:{admin.number}/metrics", timeout=60) as got:
         assert 'onceguard_messages_dropped_total{subscriber="billing"} 1' in got.read().decode()
     assert own_upstream.requests() == []
     assert taking.stop() == 0

@@ -109,13 +109,16 @@ def test_a_user_is_known_by_a_key_or_a_certificate(begin, login, way):
 def test_without_the_certificate_that_is_asked_for_it_waits(begin, login):
     at = login("certificate")
     consumer = begin(at.url("ORDERS/billing", words=""), at.url("dead"), ready=None)
-    assert "ask for a certificate (tls_certificate)" in away(consumer)
+    is_away(consumer, "ask for a certificate (tls_certificate)")
 
 
-def away(consumer):
-    wait_until(lambda: consumer.events("broker-away"), 30, "an attempt to connect")
+def is_away(consumer, *words):
+    """On a busy machine, the first attempts may end by their timeout."""
+    def said():
+        return any(all(word in event["why"].lower() for word in map(str.lower, words))
+                   for event in consumer.events("broker-away"))
+    wait_until(said, 30, f"an attempt to connect that says {words}")
     assert consumer.process.poll() is None, "it waits for better days"
-    return consumer.events("broker-away")[0]["why"]
 
 
 def test_another_key_is_refused_and_tried_again(begin, login, tmp_path):
@@ -125,8 +128,7 @@ def test_another_key_is_refused_and_tried_again(begin, login, tmp_path):
     with at.client() as client:
         client.make_stream("ORDERS", "orders", "billing")
     consumer = begin(at.url("ORDERS/billing"), at.url("dead"), ready=None)
-    why = away(consumer)
-    assert "Authorization Violation" in why and "nkey" in why
+    is_away(consumer, "Authorization Violation", "nkey")
     (tmp_path / "user.nk").write_text(right)
     wait_until(lambda: consumer.events("broker-connected"), 30, "a connection")
 
@@ -135,21 +137,20 @@ def test_another_authority_is_refused(begin, login, tmp_path):
     at = login("nkey")
     other = Authority(tmp_path / "other", "others")
     consumer = begin(at.url("ORDERS/billing", ca=other.file), at.url("dead"), ready=None)
-    why = away(consumer)
-    assert "certificate" in why and f"localhost:{at.server.port.number}" in why
+    is_away(consumer, "certificate", f"localhost:{at.server.port.number}")
 
 
 def test_an_expired_certificate_is_refused(begin, login):
     at = login("nkey", expired=True)
     consumer = begin(at.url("ORDERS/billing"), at.url("dead"), ready=None)
-    assert "certificate has expired" in away(consumer)
+    is_away(consumer, "certificate has expired")
 
 
 def test_the_name_must_be_in_the_certificate(begin, login):
     at = login("nkey")
     url = at.url("ORDERS/billing") + "&tls_name=nats.internal"
     consumer = begin(url, at.url("dead"), ready=None)
-    assert "hostname mismatch" in away(consumer).lower()
+    is_away(consumer, "hostname mismatch")
 
 
 @pytest.mark.parametrize("url,text", [

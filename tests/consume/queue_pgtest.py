@@ -53,7 +53,7 @@ def test_a_queue_that_is_missing_is_made(onceguard, postgres_server, own_upstrea
     try:
         with postgres_server.connect(database) as connection:
             connection.execute("INSERT INTO jobs (message_id, payload) VALUES ('m1', 'x')")
-        own_upstream.arrived(1, key="m1")
+        own_upstream.arrived(1, key="m1", timeout=60)
     finally:
         assert consumer.stop() == 0
 

@@ -20,7 +20,7 @@ def counts_in(text):
 
 def test_the_demo_counts_as_shown(onceguard):
     shown = counts_in(README)
-    done = subprocess.run([onceguard, "demo"], capture_output=True, text=True, timeout=60,
+    done = subprocess.run([onceguard, "demo"], capture_output=True, text=True, timeout=240,
                           check=True)
     assert len(shown) == 7
     assert shown == counts_in(done.stdout)

@@ -38,7 +38,7 @@ TEST_F(engine_whose_store_forgets, a_claim_that_notices_the_loss_begins_the_refu
 }
 
 TEST_F(engine_whose_store_forgets, settle_of_a_forgotten_record_notices_the_loss) {
-  params.settle_wait = milliseconds(2'000);
+  params.settle_wait = std::chrono::minutes(1);
   make();
   counted_work w;
   begin(w);

@@ -142,10 +142,10 @@ class engine_over_faults : public ::testing::Test {
     const auto found = run(io, inner.find(op().id, milliseconds(100)));
     return *found ? (*found)->state : observed_state::released;
   }
-  /// Runs the loop until the condition holds; fails after five seconds.
+  /// Runs the loop until the condition holds; fails after a minute.
   template <class Condition>
   void until(Condition holds) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     io.restart();
     while (!holds()) {
       ASSERT_LT(std::chrono::steady_clock::now(), end) << "the condition never held";

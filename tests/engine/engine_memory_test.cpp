@@ -32,9 +32,10 @@ TEST_F(engine_memory, keeps_a_replay_for_what_is_left_of_its_retention) {
   make();  // another process, which knows of it by the store alone
   constexpr milliseconds left{200};
   clock.advance(w.retention - left);
+  const auto begun = base::boot_now();
   EXPECT_EQ(execute(w).kind, outcome_kind::replay);
   const auto read = base::boot_now();
-  EXPECT_TRUE(served());
+  EXPECT_TRUE(served() || base::boot_now() >= begun + left);
   until([&] { return base::boot_now() >= read + left; });
   EXPECT_FALSE(served());
 }

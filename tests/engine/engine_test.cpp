@@ -60,10 +60,11 @@ TEST_F(engine_over_faults, memory_does_not_keep_what_was_released_while_its_clai
 TEST_F(engine_over_faults, memory_keeps_an_answer_for_its_retention) {
   counted_work w;
   w.retention = milliseconds(200);
+  const auto begun = base::boot_now();
   execute(w);
   const auto settled = base::boot_now();
   const auto served = [&] { return tested->find_replay(op().id, op().about->print).has_value(); };
-  EXPECT_TRUE(served());
+  EXPECT_TRUE(served() || base::boot_now() >= begun + w.retention);
   until([&] { return base::boot_now() >= settled + w.retention; });
   EXPECT_FALSE(served());
 }
@@ -235,7 +236,7 @@ TEST_F(engine_over_faults, nothing_is_claimed_where_the_longest_answer_has_no_ro
 }
 
 TEST_F(engine_over_faults, a_settle_that_was_done_but_said_otherwise_is_done) {
-  params.settle_wait = milliseconds(2'000);
+  params.settle_wait = std::chrono::minutes(1);
   make();
   counted_work w;
   store.fail(store_call::settle, store_fault::after_timeout, 1);
@@ -337,7 +338,7 @@ TEST_F(engine_over_faults, a_waiter_gets_the_first_ones_answer) {
 
 TEST_F(engine_over_faults, a_mismatch_does_not_wait_behind_those_who_do) {
   policy.on_busy = on_busy_rule::wait;
-  policy.wait = milliseconds(1'000);
+  policy.wait = milliseconds(60'000);
   counted_work first;
   begin(first);
   counted_work never;

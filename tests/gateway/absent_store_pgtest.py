@@ -66,7 +66,9 @@ def test_postgresql_that_starts_after_the_gateway(server, start, own_upstream, k
     stored_once(gateway, own_upstream, key)
     back, = gateway.logged("store-opened")
     assert back["store"] == "postgres" and back["after_ms"] > 0
-    assert len(gateway.logged("store-not-opened")) == 1
+    # A server that starts slowly is another reason in between.
+    reasons = [line["why"] for line in gateway.logged("store-not-opened")]
+    assert len(reasons) == len(set(reasons))
     assert gateway.stop() == 0
 
 

@@ -8,7 +8,6 @@ import pytest
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.ports import Port
 
-CONFIG = {"gateway": {"connect_timeout": "1s"}}
 HEAD = "HTTP/1.1 200 OK\r\n"
 
 NONSENSE = {
@@ -147,7 +146,8 @@ def full_listener():
 
 
 def test_a_connection_that_is_never_made_releases_the_key(start_gateway, full_listener, key):
-    gateway = start_gateway(f"http://127.0.0.1:{full_listener}", CONFIG)
+    gateway = start_gateway(f"http://127.0.0.1:{full_listener}",
+                            {"gateway": {"connect_timeout": "1s"}})
     answer = gateway.post(key=key)
     assert answer.status in (502, 504)
     assert answer.problem == "upstream-unreachable"

@@ -10,10 +10,12 @@ import pytest
 from support.client import fields_for, request_bytes
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.gateway import DEFAULT_BODY
+from support.samples import scrape
 from support.waiting import SANITIZED, Stopwatch, wait_until
 
 MIB = 1 << 20
-UNCACHED = {"replay_cache": "0", "threads": 1}
+# Whoever reads nothing, or sends nothing more, is not ended meanwhile.
+UNCACHED = {"replay_cache": "0", "threads": 1, "write_timeout": "10m", "body_timeout": "10m"}
 PATIENT = {"store": {"timeout": "30s"}}  # a slow disk is not the matter here
 
 
@@ -35,20 +37,28 @@ def begin_upload(gateway, key, size):
     return connection
 
 
-def is_refused(connection):
-    if connection.silent_for(0.5):
+def buffered(admin):
+    return scrape(admin).value("onceguard_buffered_bytes")
+
+
+def is_refused(connection, admin, filled):
+    """Or all of it is held, which are `filled` bytes with those before."""
+    wait_until(lambda: not connection.silent_for(0) or buffered(admin) > filled - 100,
+               what="an upload that is held or refused")
+    if connection.silent_for(0):
         return False
     assert_problem(connection.read(), 503, "overloaded", True, retry_after=True)
     return True
 
 
-def fill_with_uploads(gateway, held, fresh_key, room):
+def fill_with_uploads(gateway, admin, held, fresh_key, room):
     """Until not even a small one more is taken; the bytes that are held."""
     total = 0
     for size in (300_000, None, 60_000, 17_000):
         while size is not None or room - total > 17_000:
             upload = size or room - total - 100  # a refused one has given back what it held
-            if is_refused(held.enter_context(begin_upload(gateway, fresh_key(), upload))):
+            begun = held.enter_context(begin_upload(gateway, fresh_key(), upload))
+            if is_refused(begun, admin, total + upload):
                 break
             total += upload + 1
             assert total < 16 * MIB, "no end to it"
@@ -56,11 +66,11 @@ def fill_with_uploads(gateway, held, fresh_key, room):
 
 
 def test_payments_beside_a_buffer_full_of_unfinished_uploads(start_gateway, upstream, fresh_key,
-                                                             held):
+                                                             held, admin_listener):
     gateway = start_gateway(upstream, {
-        **PATIENT, "gateway": {**UNCACHED, "max_buffered": "4MiB"},
+        **PATIENT, "gateway": {**UNCACHED, "max_buffered": "4MiB", "admin": admin_listener.text},
         "defaults": {"max_answer_body": "256KiB"}})
-    filled = fill_with_uploads(gateway, held, fresh_key, 2 * MIB)
+    filled = fill_with_uploads(gateway, admin_listener, held, fresh_key, 2 * MIB)
     for _ in range(20):
         key = fresh_key()
         first = assert_first(gateway.post(key=key, plan={"size": 40_000}))
@@ -119,19 +129,20 @@ def test_answers_of_running_requests_are_kept_one_after_the_other(start_gateway,
 
 
 def test_answers_count_toward_the_budget_while_they_arrive(start_gateway, upstream, fresh_key,
-                                                           held):
+                                                           held, admin_listener):
     gateway = start_gateway(upstream, {
-        **PATIENT, "gateway": {**UNCACHED, "max_buffered": "1MiB"},
+        **PATIENT, "gateway": {**UNCACHED, "max_buffered": "1MiB", "admin": admin_listener.text},
         "defaults": {"max_request_body": "256KiB", "max_answer_body": "256KiB"}})
     gate = fresh_key()
     half = {"gate_half": gate, "size": 240_000}
     running = []
     for _ in range(24):
-        key = fresh_key()
-        connection = held.enter_context(gateway.begin_post(key=key, plan=half))
-        wait_until(lambda: upstream.runs(key) or not connection.silent_for(0.01),
-                   what="a refusal, or the work")
-        if not connection.silent_for(0.5):  # which half an answer takes to arrive, at most
+        before = buffered(admin_listener)
+        connection = held.enter_context(gateway.begin_post(key=fresh_key(), plan=half))
+        wait_until(lambda: not connection.silent_for(0)
+                   or buffered(admin_listener) > before + 100_000,
+                   what="a refusal, or half an answer")
+        if not connection.silent_for(0):
             assert_problem(connection.read(), 503, "overloaded", True, retry_after=True)
             break
         running.append(connection)
@@ -161,17 +172,19 @@ def test_long_answers_leave_room_for_fewer_runs(start_gateway, upstream, key, fr
 
 
 def test_who_waits_for_a_twin_takes_no_room_of_an_answer(start_gateway, upstream, key, fresh_key,
-                                                         held):
+                                                         held, admin_listener):
     gateway = start_gateway(upstream, {
-        **PATIENT, "gateway": {**UNCACHED, "max_buffered": "1MiB"},
+        **PATIENT, "gateway": {**UNCACHED, "max_buffered": "1MiB", "admin": admin_listener.text},
         "defaults": {"max_request_body": "256KiB", "max_answer_body": "256KiB",
-                     "on_busy": "wait"}})
+                     "on_busy": "wait", "wait": "1h"}})
     first = held.enter_context(gateway.begin_post(key=key, plan={"gate": key}))
     upstream.arrived(1, key)
     waiting = []
     for _ in range(60):  # one by one: a claim that is on its way takes room
         waiting.append(held.enter_context(gateway.begin_post(key=key)))
-        assert waiting[-1].silent_for(0.05)
+        wait_until(lambda: scrape(admin_listener).value("onceguard_waiters") == len(waiting),
+                   what="another one that waits")
+    assert all(one.silent_for(0) for one in waiting)
     assert_first(gateway.post(key=fresh_key()))
     upstream.open(key)
     reported = assert_first(first.read())
@@ -183,7 +196,7 @@ def ask_and_not_read(gateway, key, held):
     connection = held.enter_context(gateway.connect(receive_buffer=4096))
     fields = [("Content-Type", "application/json")] + fields_for(key)
     connection.send_request("POST", "/charges", fields, DEFAULT_BODY)
-    assert not connection.silent_for(20)
+    assert not connection.silent_for(60)
     return connection
 
 
@@ -253,7 +266,9 @@ def test_who_reads_nothing_is_ended_and_its_room_given_back(start_gateway, upstr
         assert_first(gateway.post(key=key, plan={"size": MIB}))
     for key in keys[:5]:
         ask_and_not_read(gateway, key, held)
-    last = wait_until(lambda: next((a for a in [gateway.post(key=keys[5])] if a.replayed), None))
+    # This client, too, may be late on a busy machine.
+    last = wait_until(lambda: next((a for a in [gateway.post(key=keys[5])]
+                                    if a.replayed and not a.truncated), None))
     assert len(last.body) == MIB
 
 
@@ -284,7 +299,7 @@ def test_a_body_that_does_not_come_in_time(start_gateway, upstream, key, guarded
         answer = connection.read() if pause else drip(connection)
         assert_problem(answer, 408, "request-timeout", True)
         assert answer.get("Connection") == "close"
-        assert connection.closed_within(5)
+        assert connection.closed_within(30)
     assert upstream.requests(path=f"/{key}", whole=True) == []
     assert upstream.runs(key) == 0
     assert_first(gateway.post(key=key))
@@ -292,16 +307,29 @@ def test_a_body_that_does_not_come_in_time(start_gateway, upstream, key, guarded
 
 @pytest.mark.parametrize("guarded", [False, True], ids=["unguarded", "guarded"])
 @pytest.mark.parametrize("rate, piece", [("1KiB", 8 << 10), ("0", 1)], ids=["steady", "any rate"])
-def test_a_body_may_come_for_long(start_gateway, upstream, key, guarded, rate, piece):
+def test_a_body_may_come_for_long(start_gateway, upstream, fresh_key, guarded, rate, piece):
     gateway = start_gateway(upstream, {"gateway": {"body_timeout": "2s", "min_client_rate": rate}})
-    with gateway.connect() as connection:
-        connection.reader.expect("POST")
-        fields = fields_for(key if guarded else None) + [("Content-Length", str(16 * piece))]
-        connection.send(request_bytes("POST", f"/{key}", fields))
-        for _ in range(16):
-            assert connection.silent_for(0.2)
-            connection.send(b"x" * piece)
-        assert_first(connection.read())
+
+    def comes_whole():
+        """Not where this client stands still for too long, on a busy machine."""
+        key = fresh_key()
+        with gateway.connect() as connection:
+            connection.reader.expect("POST")
+            fields = fields_for(key if guarded else None) + [("Content-Length", str(16 * piece))]
+            sent = Stopwatch()
+            connection.send(request_bytes("POST", f"/{key}", fields))
+            for _ in range(16):
+                silent = connection.silent_for(0.2)
+                if sent.seconds > 1.5:
+                    return False
+                assert silent
+                before, sent = sent, Stopwatch()
+                connection.send(b"x" * piece)
+                if before.seconds > 1.5:
+                    return False
+            assert_first(connection.read())
+            return True
+    assert any(comes_whole() for _ in range(5))
 
 
 class SlowService:
@@ -334,21 +362,32 @@ class SlowService:
 def test_a_fast_client_is_not_blamed_for_a_slow_upstream(start_gateway, upstream):
     """It may be waited for, for 4 s in all; the upstream takes more than that before it is."""
     size = 8 * MIB
-    service = SlowService(size + 1, 0.04)
-    with contextlib.closing(service):
-        gateway = start_gateway(upstream, {
-            "gateway": {"body_timeout": "2s", "min_client_rate": "4MiB"},
-            "upstream": [{"name": "shop", "url": service.url}]})
-        with gateway.connect(timeout=60) as connection:
-            connection.reader.expect("POST")
-            clock = Stopwatch()
-            connection.send(request_bytes("POST", "/", [("Content-Length", str(size + 1))])
-                            + b"x" * size)
-            wait_until(lambda: service.taken == size, timeout=60)
-            assert clock.seconds > 4.5
-            assert connection.silent_for(0.5)
-            connection.send(b"y")
-            assert connection.read().status == 201
+
+    def is_answered():
+        """Not where it is slow itself, on a busy machine."""
+        service = SlowService(size + 1, 0.04)
+        with contextlib.closing(service):
+            gateway = start_gateway(upstream, {
+                "gateway": {"body_timeout": "2s", "min_client_rate": "4MiB"},
+                "upstream": [{"name": "shop", "url": service.url}]})
+            with gateway.connect(timeout=60) as connection:
+                connection.reader.expect("POST")
+                clock = Stopwatch()
+                connection.send(request_bytes("POST", "/", [("Content-Length", str(size + 1))])
+                                + b"x" * size)
+                wait_until(lambda: service.taken == size, timeout=60)
+                assert clock.seconds > 4.5
+                waited_for = Stopwatch()
+                silent = connection.silent_for(0.5)
+                if waited_for.seconds > 1.5:
+                    return False
+                assert silent
+                connection.send(b"y")
+                if waited_for.seconds > 1.5:
+                    return False
+                assert connection.read().status == 201
+                return True
+    assert any(is_answered() for _ in range(5))
 
 
 def test_a_client_that_takes_an_answer_too_slowly(start_gateway, upstream, key):

@@ -1,5 +1,6 @@
 """What ends, and what does not, between SIGTERM and the end of the process."""
 
+import contextlib
 import signal
 import threading
 
@@ -86,10 +87,10 @@ def test_an_idle_connection_ends_before_one_that_began_a_request(start_gateway, 
             assert begun.silent_for(0.5)
             clock = Stopwatch()
             gateway.signal(signal.SIGTERM)
-            assert idle.closed_within(10)
+            assert idle.closed_within(SOON)
             goes_on = begun.silent_for(0.1)
             in_time = clock.seconds < BEGUN
-            assert begun.closed_within(10)
+            assert begun.closed_within(SOON)
         assert gateway.wait() == 0
         return goes_on or (False if in_time else None)
 
@@ -106,7 +107,7 @@ def test_an_answer_that_nobody_reads_holds_nothing_up(start_gateway, upstream, k
     with gateway.connect(receive_buffer=4096) as unread:
         unread.send_request("POST", "/charges", [("Content-Type", "application/json"),
                                                  *fields_for(key)], b"x")
-        assert not unread.silent_for(10)
+        assert not unread.silent_for(60)
         clock = Stopwatch()
         gateway.signal(signal.SIGTERM)
         assert gateway.wait(SOON) == 0
@@ -115,33 +116,44 @@ def test_an_answer_that_nobody_reads_holds_nothing_up(start_gateway, upstream, k
     assert_replay_of(gateway.post(key=key, body=b"x"), first)
 
 
-def test_a_body_that_comes_in_time_is_run(start_gateway, upstream, key):
-    gateway = start_gateway(upstream, CONFIG)
+def test_a_body_that_comes_in_time_is_run(start_gateway, upstream, fresh_key):
     body = pattern(10_000)
-    with gateway.connect() as connection:
-        connection.reader.expect("POST")
-        # Once the gateway asks for the body, the request has begun for it.
-        connection.send(request_bytes("POST", "/charges", fields_for(key)
-                                      + [("Content-Length", str(len(body))),
-                                         ("Expect", "100-continue")]))
-        assert connection.read_interim().status == 100
-        connection.send(body[:5_000])
-        upstream_busy = gateway.begin_post(f"/{key}", plan={"gate": key})
-        upstream.arrived(1, path=f"/{key}")
-        gateway.signal(signal.SIGTERM)
-        gateway.await_closed_listener()
-        connection.send(body[5_000:])
-        answer = assert_first(connection.read())
-        assert answer.get("Connection") == "close"
-        assert connection.closed_within(10)
-    # Longer than any request may still take to come: what runs by then is waited for.
-    assert upstream_busy.silent_for(2)
-    upstream.open(key)
-    with upstream_busy:
-        answer = assert_first(upstream_busy.read())
-        assert answer.get("Connection") == "close"
-    assert gateway.wait() == 0
-    assert upstream.runs(key) == 1
+
+    def is_run():
+        """Not where a busy machine sends the rest too late."""
+        gateway, key = start_gateway(upstream, CONFIG), fresh_key()
+        with gateway.connect() as connection:
+            connection.reader.expect("POST")
+            # Once the gateway asks for the body, the request has begun for it.
+            connection.send(request_bytes("POST", "/charges", fields_for(key)
+                                          + [("Content-Length", str(len(body))),
+                                             ("Expect", "100-continue")]))
+            assert connection.read_interim().status == 100
+            connection.send(body[:5_000])
+            upstream_busy = gateway.begin_post(f"/{key}", plan={"gate": key})
+            upstream.arrived(1, path=f"/{key}")
+            clock = Stopwatch()
+            gateway.signal(signal.SIGTERM)
+            gateway.await_closed_listener()
+            with contextlib.suppress(ConnectionError):
+                connection.send(body[5_000:])
+            if clock.seconds > BEGUN:
+                upstream_busy.close()
+                upstream.open(key)
+                return False
+            answer = assert_first(connection.read())
+            assert answer.get("Connection") == "close"
+            assert connection.closed_within(SOON)
+        # Longer than any request may still take to come: what runs by then is waited for.
+        assert upstream_busy.silent_for(2)
+        upstream.open(key)
+        with upstream_busy:
+            answer = assert_first(upstream_busy.read())
+            assert answer.get("Connection") == "close"
+        assert gateway.wait() == 0
+        assert upstream.runs(key) == 1
+        return True
+    assert any(is_run() for _ in range(5))
 
 
 @pytest.mark.parametrize("guarded", [True, False], ids=["guarded", "unguarded"])
@@ -160,7 +172,7 @@ def test_answers_say_that_the_connection_closes(start_gateway, upstream, key, gu
         upstream.open(key)
         first = assert_first(connection.read())
         assert first.all("Connection") == ["close"]
-        assert connection.closed_within(10)
+        assert connection.closed_within(SOON)
     assert gateway.wait() == 0
     if guarded:
         gateway.start()

@@ -5,6 +5,7 @@ import pytest
 
 from support.expecting import assert_first, assert_replay_of
 from support.services import SERVICES, Service
+from support.waiting import wait_until
 
 
 @pytest.fixture
@@ -56,7 +57,8 @@ def test_only_a_guarded_request_without_a_body_is_framed_so(start_gateway, own_u
     gateway.post(key=f"{key}-full", body=b"1")
     assert framing(own_upstream, key) == {"transfer-encoding": "chunked"}
     assert framing(own_upstream, f"{key}-full") == {"content-length": "1"}
-    assert own_upstream.requests(key)[0]["closed"], "its connection is not used again"
+    wait_until(lambda: own_upstream.requests(key)[0]["closed"],
+               what="the end of its connection, which is not used again")
     assert not own_upstream.requests(f"{key}-full")[0]["closed"]
     length = start_gateway(own_upstream.url, of_length(own_upstream.url))
     length.post(key=f"{key}-length", body=b"")

@@ -1,5 +1,6 @@
 """Files that became pipes: nobody waits for a writer, and a signal still ends the gateway."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -47,7 +48,7 @@ def test_a_watched_file_that_becomes_a_pipe_is_refused_and_a_signal_ends_it(
     make_pipe(files[name])
     gateway.says("is no regular file")
     gateway.logged("file-refused")
-    assert gateway.stop(timeout=30) == 0
+    assert gateway.stop() == 0
 
 
 @pytest.mark.parametrize("name", ["jwks", "certificate", "key", "authority", "secret"])
@@ -75,6 +76,20 @@ def opened_for_writing(pipe):
         return None  # nobody reads it yet
 
 
+def checked_by_a_shell(command):
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60,
+                          check=False)
+
+
+def in_time(run, code, says=""):
+    """A writer is waited for, for two seconds, and a busy machine may be later."""
+    for _ in range(5):
+        done = run()
+        if "nobody writes to it" not in done.stderr:
+            break
+    assert done.returncode == code and says in done.stderr, done
+
+
 def test_a_pipe_without_a_writer_holds_no_configuration_and_one_with_a_writer_does(
         start_gateway, own_upstream, tmp_path):
     gateway = start_gateway(own_upstream, started=False)
@@ -84,17 +99,21 @@ def test_a_pipe_without_a_writer_holds_no_configuration_and_one_with_a_writer_do
         done = gateway.command(command, "--config", str(pipe))
         assert done.returncode == 3, done
         assert f"{pipe}" in done.stderr and "nobody writes to it" in done.stderr
-    done = subprocess.run(["bash", "-c", f"{gateway.binary} check --config <(true)"],
-                          capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 3 and "gives nothing" in done.stderr, done
-    with subprocess.Popen([gateway.binary, "check", "--config", str(pipe)],
-                          stdout=subprocess.DEVNULL) as waiting:
-        writer = wait_until(lambda: opened_for_writing(pipe), what="the reader of the pipe")
-        os.write(writer, gateway.config_path.read_bytes())
-        os.close(writer)
-        assert waiting.wait(60) == 0, "a writer may come later than the reader"
+    in_time(lambda: checked_by_a_shell(f"{gateway.binary} check --config <(true)"), 3,
+            "gives nothing")
+
+    def written_later():
+        with subprocess.Popen([gateway.binary, "check", "--config", str(pipe)], text=True,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as waiting:
+            writer = wait_until(lambda: opened_for_writing(pipe) or waiting.poll() is not None,
+                                what="the reader of the pipe")
+            if writer is not True:
+                with contextlib.suppress(BrokenPipeError):  # it has given up meanwhile
+                    os.write(writer, gateway.config_path.read_bytes())
+                os.close(writer)
+            said = waiting.communicate(timeout=60)[1]
+        return subprocess.CompletedProcess(waiting.args, waiting.returncode, None, said)
+    in_time(written_later, 0)  # a writer may come later than the reader
     # As a shell's <(command) does.
-    done = subprocess.run(
-        ["bash", "-c", f"{gateway.binary} check --config <(cat {gateway.config_path})"],
-        capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done
+    in_time(lambda: checked_by_a_shell(
+        f"{gateway.binary} check --config <(cat {gateway.config_path})"), 0)

@@ -31,19 +31,38 @@ def send(connection, target, key, plan=None):
     connection.send_request("POST", target, fields_for(key, plan), b"x")
 
 
+def is_gone(process):
+    """Whoever has taken note of its end."""
+    return process.poll() is not None or not os.path.exists(f"/proc/{process.pid}")
+
+
+def opened_for_writing(pipe):
+    try:
+        return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return None  # nobody reads it yet
+
+
+def stop(process):
+    """Nothing where it has ended: it waits two seconds for who writes its configuration, and a busy
+    machine may be later."""
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGSTOP)
+
+
 def test_the_new_process_serves_and_the_old_one_ends(start_gateway, upstream, fresh_key):
     gateway = start_gateway(upstream, CONFIG)
     key, later = fresh_key(), fresh_key()
     first = assert_first(gateway.post(key=key))
     former = upgrade(gateway)
-    assert former.wait(30) == 0
+    assert former.wait(60) == 0
     assert_replay_of(gateway.post(key=key), first)
     assert_first(gateway.post(key=later))
     taken, = gateway.logged("taken-over")
     assert taken["pid"] == former.pid
     # And once more: what was inherited can be passed on.
     former = upgrade(gateway)
-    assert former.wait(30) == 0
+    assert former.wait(60) == 0
     assert_replay_of(gateway.post(key=key), first)
     assert gateway.stop() == 0
     assert gateway.log_lines()[-1]["event"] == "stopped"
@@ -75,7 +94,7 @@ def test_a_request_that_runs_is_finished_by_the_old_process(start_gateway, upstr
         upstream.open(key)
         first = assert_first(running.read())
         assert first.get("Connection") == "close"
-        assert former.wait(30) == 0
+        assert former.wait(60) == 0
     assert_replay_of(gateway.post(key=key), first)
     assert upstream.runs(key) == 1
 
@@ -107,9 +126,9 @@ def test_a_kept_connection_gets_its_next_answer(start_gateway, authority, upstre
             send(connection, f"/{key}", key)
             answer = assert_first(connection.read())
             assert answer.get("Connection") == "close"
-            assert connection.closed_within(10)
+            assert connection.closed_within(30)
             assert upstream.runs(key) == 1
-    assert former.wait(30) == 0
+    assert former.wait(60) == 0
 
 
 def test_idle_connections_are_not_waited_for_until_the_end(start_gateway, own_upstream):
@@ -119,7 +138,7 @@ def test_idle_connections_are_not_waited_for_until_the_end(start_gateway, own_up
         assert_first(idle.read())
         former = upgrade(gateway)
         assert idle.closed_within(30)
-        assert former.wait(30) == 0
+        assert former.wait(60) == 0
     drained = gateway.logged("drained")[0]
     assert drained["left"] == 0
 
@@ -139,7 +158,7 @@ def test_connections_in_the_queue_are_answered(start_gateway, upstream, fresh_ke
         gateway.process = Descendant(gateway.logged("handed-over")[0]["pid"])
         for connection in queued:
             assert_first(connection.read())
-    assert former.wait(30) == 0
+    assert former.wait(60) == 0
     assert [upstream.runs(key) for key in keys] == [1] * len(keys)
 
 
@@ -185,7 +204,7 @@ def test_a_socket_file_goes_along(start_gateway, upstream):
     gateway = start_gateway(upstream, {"gateway": {**CONFIG["gateway"],
                                                    "admin": "unix:admin.sock"}})
     former = upgrade(gateway)
-    assert former.wait(30) == 0
+    assert former.wait(60) == 0
     assert (gateway.folder / "admin.sock").is_socket()
     done = gateway.command("health", "--admin", "unix:admin.sock")
     assert done.returncode in (0, 2), done  # 2: it takes no --store
@@ -199,9 +218,9 @@ def test_a_socket_file_that_nobody_takes_over_goes(start_gateway, upstream, upgr
     gateway = start_gateway(upstream, {"gateway": {**CONFIG["gateway"],
                                                    "admin": "unix:admin.sock"}})
     if upgrades == 2:
-        assert upgrade(gateway).wait(30) == 0
+        assert upgrade(gateway).wait(60) == 0
     gateway.write_config({"gateway": {**CONFIG["gateway"], **({"admin": admin} if admin else {})}})
-    assert upgrade(gateway).wait(30) == 0
+    assert upgrade(gateway).wait(60) == 0
     assert not (gateway.folder / "admin.sock").exists()
     assert (gateway.folder / "other.sock").exists() is (admin is not None)
 
@@ -212,7 +231,7 @@ def test_a_changed_address_is_the_new_process_s(start_gateway, upstream, key):
         gateway.write_config({"gateway": {**CONFIG["gateway"],
                                           "listen": f"127.0.0.1:{other.number}"}})
         former = upgrade(gateway)
-        assert former.wait(30) == 0
+        assert former.wait(60) == 0
         gateway.address = ("127.0.0.1", other.number)
         assert_first(gateway.post(key=key))
         gateway.stop()
@@ -232,7 +251,7 @@ def test_a_process_that_can_t_start_changes_nothing(start_gateway, upstream, fre
         assert assert_first(kept.read()).get("Connection", "keep-alive") == "keep-alive"
     assert_first(gateway.post(key=fresh_key()))
     gateway.config_path.write_text(right)
-    assert upgrade(gateway).wait(30) == 0
+    assert upgrade(gateway).wait(60) == 0
     assert_first(gateway.post(key=fresh_key()))
 
 
@@ -249,7 +268,7 @@ def test_a_new_process_that_is_killed_while_it_starts_changes_nothing(start_gate
     assert_first(gateway.post(key=fresh_key()))
     gateway.config_path.unlink()
     gateway.config_path.write_text(config)
-    assert upgrade(gateway).wait(30) == 0
+    assert upgrade(gateway).wait(60) == 0
 
 
 def test_a_process_with_another_store_is_no_successor(start_gateway, upstream, fresh_key, tmp_path):
@@ -275,9 +294,9 @@ def test_who_ends_the_old_process_ends_the_new_one(start_gateway, own_upstream, 
     begun, = gateway.logged("upgrade-begun")
     successor = Descendant(begun["pid"])
     if stopped:
-        successor.send_signal(signal.SIGSTOP)
+        stop(successor)
     assert gateway.stop() == 0
-    successor.wait(30)
+    wait_until(lambda: is_gone(successor), what="the end of the new process")
     gateway.config_path.unlink()
     gateway.config_path.write_text(config)
     gateway.start()
@@ -295,35 +314,49 @@ def test_the_new_process_does_not_outlast_the_stop_of_one_that_still_drains(star
         gateway.signal(signal.SIGUSR2)
         begun, = gateway.logged("upgrade-begun")
         successor = Descendant(begun["pid"])
-        successor.send_signal(signal.SIGSTOP)  # or it would end by itself: nobody writes the pipe
+        stop(successor)  # or it would end by itself: nobody writes the pipe
         gateway.signal(signal.SIGTERM)
-        successor.wait(30)
+        wait_until(lambda: is_gone(successor), what="the end of the new process")
         assert gateway.process.poll() is None, "the old process still drains"
         upstream.open(key)
         assert_first(running.read())
-    assert gateway.process.wait(30) == 0
+    assert gateway.process.wait(60) == 0
 
 
 def test_a_successor_whose_predecessor_is_killed_goes_on_within_a_limit(start_gateway, upstream,
                                                                         key):
     """It has the sockets, so it must serve or end."""
-    gateway = start_gateway(upstream, CONFIG)
-    config = gateway.config_path.read_text()
-    gateway.config_path.unlink()
-    os.mkfifo(gateway.config_path)
-    gateway.signal(signal.SIGUSR2)
-    begun, = gateway.logged("upgrade-begun")
-    gateway.kill()
-    gateway.process = Descendant(begun["pid"])
+    def goes_on():
+        """Not where a busy machine writes the configuration later than it is waited for."""
+        gateway = start_gateway(upstream, CONFIG)
+        config = gateway.config_path.read_bytes()
+        gateway.config_path.unlink()
+        os.mkfifo(gateway.config_path)
+        clock = Stopwatch()
+        gateway.signal(signal.SIGUSR2)
+        begun, = gateway.logged("upgrade-begun")
+        gateway.kill()
+        gateway.process = Descendant(begun["pid"])
 
-    def limits():
-        return threads_called(gateway.process.pid, "og-start")
-    wait_until(limits, what="the limit of its start")
-    gateway.config_path.write_text(config)  # which is read from the pipe
-    gateway.logged("listening", 2)
-    assert_first(gateway.post(key=key))
-    wait_until(lambda: not limits(), what="the end of its start")
-    assert gateway.stop() == 0
+        def limits():
+            return threads_called(gateway.process.pid, "og-start")
+        writer = None
+        with contextlib.suppress(OSError):  # it has ended
+            wait_until(lambda: limits() or is_gone(gateway.process), what="the limit of its start")
+            writer = wait_until(lambda: opened_for_writing(gateway.config_path)
+                                or is_gone(gateway.process), what="the reader of the pipe")
+            if writer is not True:
+                with open(writer, "wb") as pipe:
+                    pipe.write(config)
+        if clock.seconds > 1.5:
+            return False
+        assert writer is not None and writer is not True, "it has ended"
+        gateway.logged("listening", 2)
+        assert_first(gateway.post(key=key))
+        wait_until(lambda: not limits(), what="the end of its start")
+        assert gateway.stop() == 0
+        return True
+    assert any(goes_on() for _ in range(5))
 
 
 def test_a_program_that_can_t_be_run_is_refused_with_its_reason(start_gateway, upstream, key,
@@ -372,8 +405,8 @@ def test_the_new_process_has_nothing_else_of_the_old_one(start_gateway, upstream
         upgrade(gateway)
         upstream.open(key)
         assert_first(running.read())
-        assert running.closed_within(10)
+        assert running.closed_within(30)
         idle.send(request_bytes("GET", "/"))
         idle.reader.expect("GET")
         assert_first(idle.read())
-        assert idle.closed_within(10)
+        assert idle.closed_within(30)

@@ -76,15 +76,23 @@ def test_an_unguarded_request_that_may_have_had_an_effect_is_not_repeated(start_
 def test_an_unguarded_request_on_a_broken_kept_connection_is_repeated(start_gateway, scripted,
                                                                       fresh_key):
     """Sent again where it may be, and the next guarded one takes no risk."""
-    upstream = scripted.add(*READ, ("answer",), *READ, ("fin",))
-    gateway = start_gateway(upstream.url, {"gateway": {"threads": 1}})
-    with gateway.connect() as connection:
-        connection.send_request("GET", "/")
-        assert connection.read().status == 201
-        connection.send_request("GET", "/")
-        assert connection.read().status == 201
-        assert upstream.accepted == 2
-        connection.send_request("POST", "/", [("Idempotency-Key", fresh_key())], b"")
-        assert_first(connection.read())
-        assert upstream.accepted == 3
-    assert len(gateway.logged(EVENT)) == 1
+    def is_repeated():
+        """The upstream is only suspected of what it ended within a second, and a busy machine may
+        be later."""
+        upstream = scripted.add(*READ, ("answer",), *READ, ("fin",))
+        gateway = start_gateway(upstream.url, {"gateway": {"threads": 1}})
+        with gateway.connect() as connection:
+            clock = Stopwatch()
+            connection.send_request("GET", "/")
+            assert connection.read().status == 201
+            connection.send_request("GET", "/")
+            assert connection.read().status == 201
+            assert upstream.accepted == 2
+            if clock.seconds > 0.9:
+                return False
+            connection.send_request("POST", "/", [("Idempotency-Key", fresh_key())], b"")
+            assert_first(connection.read())
+            assert upstream.accepted == 3
+        assert len(gateway.logged(EVENT)) == 1
+        return True
+    assert any(is_repeated() for _ in range(5))

@@ -7,7 +7,7 @@ import pytest
 
 from support.client import all_at_once, request_bytes
 from support.expecting import assert_first, assert_problem, assert_replay_of
-from support.waiting import wait_until
+from support.waiting import Stopwatch, wait_until
 
 CONFIG = {"route": [
     {"path": "/things", "key": ["path:2"], "methods": ["PUT"], "required": True},
@@ -217,13 +217,27 @@ def test_what_the_fingerprint_leaves_out_makes_no_difference(gateway, upstream, 
     assert len(upstream.requests(path=target)) == 2
 
 
-def test_the_window_ends(start_gateway, own_upstream, key):
+def test_the_window_ends(start_gateway, own_upstream, fresh_key):
     gateway = start_gateway(own_upstream, {"defaults": {
         "key": ["content"], "retention": "2s", "lease": "1s"}})
-    first = assert_first(gateway.post(f"/{key}"))
-    assert_replay_of(gateway.post(f"/{key}"), first)
-    wait_until(lambda: not gateway.post(f"/{key}").replayed, what="the end of the window")
-    assert len(own_upstream.requests(path=f"/{key}")) == 2
+
+    def ends():
+        """Not where a busy machine repeats it when the window is over."""
+        target = f"/{fresh_key()}"
+        clock = Stopwatch()
+        first = assert_first(gateway.post_in_time(target))
+        again = gateway.post(target)
+        if clock.seconds > 1.9:
+            return False
+        assert_replay_of(again, first)
+
+        def runs():
+            answer = gateway.post_in_time(target)
+            return not answer.replayed and assert_first(answer)
+        wait_until(runs, what="the end of the window")
+        assert len(own_upstream.requests(path=target)) == 2
+        return True
+    assert any(ends() for _ in range(5))
 
 
 def test_equal_content_after_a_crash_is_still_one(start_gateway, own_upstream, key):

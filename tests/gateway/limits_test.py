@@ -70,7 +70,7 @@ def test_heads_have_limits(gateway, upstream, key, count, size, fits):
             return
         assert answer.status == 431, answer
         assert answer.problem == "bad-request"
-        assert connection.closed_within(5)
+        assert connection.closed_within(30)
     assert upstream.requests(path=f"/{key}") == []
 
 
@@ -84,7 +84,7 @@ def test_a_head_without_end_is_cut_off(gateway):
         except (BrokenPipeError, ConnectionResetError):
             return
         assert connection.read().status == 431
-        assert connection.closed_within(5)
+        assert connection.closed_within(30)
 
 
 def test_a_target_without_end_is_refused(start_gateway, upstream):
@@ -192,7 +192,7 @@ def test_buffered_bytes_that_are_given_up_are_given_back(start_gateway, upstream
 def test_a_thousand_idle_connections_are_cheap(start_gateway, upstream, key):
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
-    gateway = start_gateway(upstream)
+    gateway = start_gateway(upstream, {"gateway": {"idle_timeout": "10m"}})
     idle = []
     try:
         for number in range(1000):

@@ -86,7 +86,7 @@ def test_a_reader_that_comes_back_gets_the_number_of_lines_it_missed(begin, pipe
     count = dropped(admin_listener)
     assert load.statuses() == {201}
     assert gateway.stop() == 0
-    back.join(30)
+    back.join(90)
     assert_all_accounted(parsed(pieces[0]), load, count)
 
 

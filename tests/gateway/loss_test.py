@@ -14,9 +14,19 @@ from support.tcp_gate import TcpGate
 from support.waiting import Stopwatch, wait_until
 
 
-def config(folder, rule):
+BRIEF = 2  # seconds of refusal
+
+
+def config(folder, rule, brief=False):
+    """Old work must be over after a lease and the upstream's time: a minute, unless `brief`."""
+    each = f"{BRIEF // 2}s" if brief else "30s"
     return {"gateway": {"state_dir": str(folder)}, "store": {"after_loss": rule},
-            "defaults": {"lease": "1s", "upstream_timeout": "1s"}}
+            "defaults": {"lease": each, "upstream_timeout": each}}
+
+
+def await_end_of_refusal(gateway, key):
+    """It runs, and on a busy machine the upstream may answer that too late: 504."""
+    wait_until(lambda: gateway.post(key=key).status != 503, what="the end of the refusal")
 
 
 def copy_database(gateway, target):
@@ -41,18 +51,21 @@ def forget(gateway):
 @pytest.fixture(params=["an older copy", "a new file"])
 def lost(request, start_gateway, upstream, fresh_key, tmp_path):
     """A gateway, not running, whose store forgot the last of two keys."""
-    def make(rule):
-        gateway = start_gateway(upstream, config(tmp_path, rule))
+    def make(rule, brief=False):
         early, late = fresh_key(), fresh_key()
-        first = assert_first(gateway.post_in_time(key=early))
+        folder = tmp_path / early
+        folder.mkdir()
+        gateway = start_gateway(upstream, config(folder, rule))
+        first = assert_first(gateway.post(key=early))
         gateway.stop()
         saved = gateway.folder / "saved"
         copy_database(gateway, saved)
         gateway.start()
-        seen = witness(tmp_path)
-        assert_first(gateway.post_in_time(key=late))
-        wait_until(lambda: witness(tmp_path) != seen, what="the witness taking note")
+        seen = witness(folder)
+        assert_first(gateway.post(key=late))
+        wait_until(lambda: witness(folder) != seen, what="the witness taking note")
         gateway.stop()
+        gateway.write_config(config(folder, rule, brief))
         forget(gateway)
         if request.param == "an older copy":
             shutil.copy(saved, gateway.database)
@@ -62,18 +75,25 @@ def lost(request, start_gateway, upstream, fresh_key, tmp_path):
 
 
 def test_refuse_takes_no_new_claims_until_old_work_must_be_over(lost, upstream):
-    gateway, key, early, first = lost("refuse")
-    clock = Stopwatch()
-    gateway.start()
-    assert_problem(gateway.post(key=key), 503, "store-unreachable", True, retry_after=True)
-    assert upstream.runs(key) == 1
-    assert gateway.get("/").status == 201
-    wait_until(lambda: gateway.post(key=key).status == 201, what="the end of the refusal")
-    if early:
-        assert_replay_of(gateway.post(key=early), first)
-    assert clock.seconds > 1.5
-    assert upstream.runs(key) == 2
-    assert gateway.record(key)["maybe_repeated"] is True
+    def refuses():
+        """Not where a busy machine asks when that is over."""
+        gateway, key, early, first = lost("refuse", brief=True)
+        clock = Stopwatch()
+        gateway.start()
+        answer, runs = gateway.post(key=key), upstream.runs(key)
+        if clock.seconds > BRIEF - 0.1:
+            return False
+        assert_problem(answer, 503, "store-unreachable", True, retry_after=True)
+        assert runs == 1
+        assert gateway.get("/").status == 201
+        await_end_of_refusal(gateway, key)
+        if early:
+            assert_replay_of(gateway.post(key=early), first)
+        assert clock.seconds > 1.5
+        assert upstream.runs(key) == 2
+        assert gateway.record(key)["maybe_repeated"] is True
+        return True
+    assert any(refuses() for _ in range(5))
 
 
 def test_another_start_makes_nothing_safe_again(lost, upstream):
@@ -84,15 +104,17 @@ def test_another_start_makes_nothing_safe_again(lost, upstream):
     gateway.start()
     assert_problem(gateway.post(key=key), 503, "store-unreachable", True, retry_after=True)
     gateway.kill()
+    # The refusal is never longer than the rules of now say.
+    gateway.write_config(config(gateway.config["gateway"]["state_dir"], "refuse", brief=True))
     gateway.start()
-    wait_until(lambda: gateway.post(key=key).status == 201, what="the end of the refusal")
+    await_end_of_refusal(gateway, key)
     assert gateway.record(key)["maybe_repeated"] is True
 
 
 def test_flag_runs_and_says_so(lost, upstream):
     gateway, key, _, _ = lost("flag")
     gateway.start()
-    assert_first(gateway.post_in_time(key=key))
+    assert_first(gateway.post(key=key))
     assert upstream.runs(key) == 2
     assert gateway.record(key)["maybe_repeated"] is True
     wait_until(lambda: any(line["level"] in ("warning", "error") for line in gateway.log_lines()),
@@ -135,7 +157,7 @@ def test_a_store_that_is_back_is_polled_before_it_is_used(start_gateway, upstrea
         settings = config(tmp_path, "refuse")
         settings["store"]["url"] = f"redis://127.0.0.1:{gate.port}"
         gateway = start_gateway(upstream, settings)
-        assert_first(gateway.post_in_time(key=key))
+        assert_first(gateway.post(key=key))
         gateway.stop()
         server.crash()
         server.start()
@@ -146,7 +168,12 @@ def test_a_store_that_is_back_is_polled_before_it_is_used(start_gateway, upstrea
         gate.pass_on()
         assert_problem(gateway.post(key=key), 503, "store-unreachable", True, retry_after=True)
         assert upstream.runs(key) == 1
-        wait_until(lambda: gateway.post(key=key).status == 201, what="the end of the refusal")
+        gateway.stop()
+        brief = config(tmp_path, "refuse", brief=True)
+        brief["store"]["url"] = settings["store"]["url"]
+        gateway.write_config(brief)  # the refusal is never longer than the rules of now say
+        gateway.start()
+        await_end_of_refusal(gateway, key)
         assert gateway.record(key)["maybe_repeated"] is True
 
 

@@ -99,7 +99,8 @@ def test_all_requests_share_one_resolution(begin, names, upstream, fresh_key):
     wait_until(lambda: gateway.post(key=keys[0]).status == 201, what="the upstream in reach")
     assert names.look_ups("slow.test") == 1
     for key in keys[1:]:
-        assert_first(gateway.post(key=key))
+        # A busy machine may take longer than connect_timeout, and nothing is sent then.
+        wait_until(lambda key=key: gateway.post(key=key).status == 201, what="the upstream")
         assert upstream.runs(key) == 1
 
 

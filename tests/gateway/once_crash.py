@@ -174,7 +174,7 @@ async def kill_again_and_again(gateways, load, rng, times):
 
 async def listening(gateway):
     clock = Stopwatch()
-    while clock.seconds < 20:
+    while clock.seconds < 60:
         with contextlib.suppress(OSError):
             _, writer = await asyncio.open_connection(*gateway.address)
             writer.close()
@@ -211,7 +211,7 @@ async def ask_all(address, keys):
                                           ("dynamodb", 2)],
                          indirect=["store"])
 def test_no_key_runs_twice_whenever_a_gateway_dies(fleet, start_gateway, own_upstream, store):
-    lease = 2 * fleet
+    lease = 2 + fleet  # no holder is to lose it because a busy machine stands still
     # On DynamoDB a lease is over once a gateway has seen it unchanged for so long, and noted that.
     observed = lease + 2 if store.get("url", "").startswith("dynamodb:") else 0
     config = {"defaults": {"lease": f"{lease}s", "unknown": "hold"},
@@ -230,7 +230,7 @@ def test_no_key_runs_twice_whenever_a_gateway_dies(fleet, start_gateway, own_ups
         states = {r["key"]: r["state"] for r in gateway.keys()}
         return states if not {"started", "in_progress", "probing"} & set(states.values()) else None
     states = wait_until(settled, timeout=lease + observed + 10, what="the end of the last lease")
-    assert calm.seconds < lease + observed + 10
+    assert calm.seconds < lease + observed + 30
     assert set(states.values()) <= {"completed", "unknown"}
     assert len(states) >= len(load.answers)
 
@@ -261,8 +261,7 @@ def test_what_a_dead_process_left_is_held_by_the_other(start_gateway, own_upstre
     dying = start_gateway(own_upstream, policy)
     other = start_gateway(own_upstream, policy, database=dying.database)
     keys = [fresh_key() for _ in range(20)]
-    left = [dying.begin_post(key=key, plan={"gate": "never"}) for key in keys]
-    own_upstream.arrived(len(keys), path="/charges")
+    left = [dying.begin_in_time(own_upstream, key=key, plan={"gate": "never"}) for key in keys]
     dying.kill()
     for key in keys:
         wait_until(lambda: other.post(key=key).problem == "outcome-unknown")
@@ -294,7 +293,7 @@ class Gate:
         """Empties the queue, so that a connection that is still being tried comes through."""
         for filler in self.stuffing:
             filler.close()
-        self.listener.settimeout(15)
+        self.listener.settimeout(90)  # tries to connect come after 15 s, and after 31 s again
         while True:
             accepted, peer = self.listener.accept()
             if peer[1] not in self.ports:
@@ -311,7 +310,7 @@ def test_a_holder_that_was_stopped_before_it_sent_sends_nothing(start_gateway, o
     """It claimed, was stopped for longer than its lease, another took over; it wakes up."""
     gate = Gate()
     policy = {"defaults": {"lease": "3s", "unknown": "rerun"},
-              "gateway": {"connect_timeout": "30s"}}
+              "gateway": {"connect_timeout": "60s"}}
     stopped = start_gateway("http://127.0.0.1:%d" % gate.address[1], policy)
     other = start_gateway(own_upstream, policy, database=stopped.database)
     with stopped.begin_post(key=key) as waiting, contextlib.closing(gate):

@@ -15,7 +15,8 @@ LOST = {"drop": "body"}
 
 def make_unknown(gateway, key, plan=None):
     """The connection breaks: nobody can say that the work is over."""
-    assert gateway.post(key=key, plan=plan or LOST).status == 502
+    # 504: a busy upstream took longer than its timeout.
+    assert gateway.post(key=key, plan=plan or LOST).status in (502, 504)
 
 
 def resolve(gateway, *arguments):
@@ -94,7 +95,7 @@ def test_unknown_is_completed_without_an_answer(start_gateway, upstream, key):
 
 
 def test_unknown_is_released(start_gateway, upstream, key):
-    gateway = start_gateway(upstream, CONFIG)
+    gateway = start_gateway(upstream, {"defaults": {"upstream_timeout": "3s"}})
     make_unknown(gateway, key)
     resolve(gateway, "release", key)
     first = assert_first(gateway.post(key=key))
@@ -104,11 +105,17 @@ def test_unknown_is_released(start_gateway, upstream, key):
     assert int(runs[1]["token"]) > int(runs[0]["token"])
 
 
-def test_a_release_is_refused_until_the_upstreams_timeout_is_over(start_gateway, upstream, key):
+def test_a_release_is_refused_until_the_upstreams_timeout_is_over(start_gateway, upstream,
+                                                                  fresh_key):
     gateway = start_gateway(upstream, {"defaults": {"upstream_timeout": "2s"}})
-    clock = Stopwatch()
-    make_unknown(gateway, key)
-    refused = gateway.command("keys", "release", key)
+
+    def asked_in_time():
+        """On a busy machine the command may come when the time is over."""
+        key, clock = fresh_key(), Stopwatch()
+        make_unknown(gateway, key)
+        refused = gateway.command("keys", "release", key)
+        return (key, clock, refused) if clock.seconds < 1.9 else None
+    key, clock, refused = wait_until(asked_in_time, what="a release before the time is over")
     assert refused.returncode == 1, refused
     assert refused.stderr
     assert_problem(gateway.post(key=key), 409, "outcome-unknown", False)
@@ -161,7 +168,7 @@ def test_a_holder_that_was_overruled_sends_the_operators_answer(start_gateway, u
 
 
 def test_a_completed_key_is_not_completed_again(start_gateway, upstream, key):
-    gateway = start_gateway(upstream, CONFIG)
+    gateway = start_gateway(upstream)
     first = assert_first(gateway.post(key=key))
     again = gateway.command("keys", "complete", key, "--status", "200", "--body", "x")
     assert again.returncode == 1, again
@@ -170,8 +177,8 @@ def test_a_completed_key_is_not_completed_again(start_gateway, upstream, key):
 
 def test_a_released_answer_leaves_every_memory(start_gateway, upstream, key):
     """When the command returns, no gateway on that file replays it any more."""
-    gateway = start_gateway(upstream, CONFIG)
-    other = start_gateway(upstream, CONFIG, database=gateway.database)
+    gateway = start_gateway(upstream)
+    other = start_gateway(upstream, database=gateway.database)
     first = assert_first(gateway.post(key=key))
     for each in (gateway, other):
         for _ in range(3):  # now it is in the memory of both
@@ -205,7 +212,7 @@ def test_a_frozen_process_serves_nothing_that_was_released_meanwhile(
 
 
 def test_a_key_of_two_scopes_needs_the_scope(start_gateway, upstream, key):
-    gateway = start_gateway(upstream, CONFIG)
+    gateway = start_gateway(upstream)
     for name in ("ann", "bob"):
         fields = [("Authorization", f"Bearer {name}")]
         assert gateway.post(key=key, plan=LOST, fields=fields).status == 502
@@ -235,8 +242,9 @@ def test_sweep_removes_what_outlived_its_retention(start_gateway, upstream, fres
 def test_a_gateway_sweeps_by_itself(start_gateway, upstream, key):
     gateway = start_gateway(upstream, {"store": {"sweep": "100ms"},
                                        "defaults": {"retention": "3s"}})
+    clock = Stopwatch()
     assert_first(gateway.post(key=key))
-    assert gateway.state(key) == "completed"
+    assert gateway.state(key) == "completed" or clock.seconds > 3  # on a busy machine
     wait_until(lambda: gateway.record(key) is None, what="the sweep")
 
 
@@ -265,8 +273,13 @@ def test_an_answer_that_is_missing_is_added_for_all_gateways(start_gateway, upst
     first = start_gateway(upstream, config)
     other = start_gateway(upstream, config, database=first.database)
     assert_first(first.post(key=key, plan={"body": "x" * 100}))
+
+    def known(gateway):
+        """A slow copy into an accelerator turns a repeat away until the next poll."""
+        return wait_until(lambda: (said := gateway.post(key=key)).problem != "in-progress"
+                          and said, what="the answer")
     for gateway in (first, other):
-        assert_problem(gateway.post(key=key), 409, "answer-not-kept", False)
+        assert_problem(known(gateway), 409, "answer-not-kept", False)
     retention = first.record(key)["retention_left_ms"]
     bare = first.command("keys", "complete", key)
     assert bare.returncode == 1, bare
@@ -274,9 +287,7 @@ def test_an_answer_that_is_missing_is_added_for_all_gateways(start_gateway, upst
     done = first.command("keys", "complete", key, "--status", "201", "--body", "by hand")
     assert (done.returncode, done.stdout) == (0, "completed\n"), done
     for gateway in (other, first):
-        # A slow copy into an accelerator turns a repeat away until the next poll.
-        answer = wait_until(lambda: (said := gateway.post(key=key)).problem != "in-progress"
-                            and said, what="the answer")
+        answer = known(gateway)
         assert (answer.status, answer.body) == (201, b"by hand")
         assert answer.all("Idempotent-Replayed") == ["true"]
     assert first.record(key)["retention_left_ms"] <= retention

@@ -105,18 +105,26 @@ def test_each_run_is_an_attempt_with_a_greater_token(gateway, upstream, key):
 
 def test_failed_runs_again_after_a_doubling_back_off(gateway, upstream, key):
     failing = {"status": 500}
-    waits = []
-    assert gateway.post("/backoff", key=key, plan=failing).status == 500
-    for attempt in (2, 3, 4):
+
+    def post():
+        nonlocal clock
         clock = Stopwatch()
-        refused = gateway.post("/backoff", key=key, plan=failing)
-        assert_problem(refused, 409, "backing-off", True, retry_after=True)
-        waits.append(int(refused.get("Retry-After")))
-        wait_until(lambda: gateway.post("/backoff", key=key, plan=failing).status == 500,
-                   what="another attempt")
-        assert clock.seconds < waits[-1] + 3
+        return gateway.post("/backoff", key=key, plan=failing)
+    clock = Stopwatch()
+    assert post().status == 500
+    for attempt, backoff in ((2, 1), (3, 2), (4, 2)):
+        since, whole = clock, Stopwatch()
+        refused = post()
+        # On a busy machine some of the back-off, or all of it, may be over by now.
+        passed = since.seconds
+        if refused.status == 500:
+            assert passed >= backoff
+        else:
+            assert_problem(refused, 409, "backing-off", True, retry_after=True)
+            assert max(1, backoff - passed) <= int(refused.get("Retry-After")) <= backoff
+            wait_until(lambda: post().status == 500, what="another attempt")
+        assert whole.seconds < backoff + 20
         assert len(upstream.requests(key)) == attempt
-    assert waits == [1, 2, 2]
     times = [r["at"] for r in upstream.requests(key)]
     assert times[1] - times[0] >= 0.95
     assert times[2] - times[1] >= 1.95
@@ -145,10 +153,14 @@ def test_the_status_alone_can_be_kept(gateway, upstream, key):
     assert upstream.runs(key) == 1
 
 
-def test_after_its_retention_a_key_is_new(gateway, upstream, key):
-    clock = Stopwatch()
-    first = assert_first(gateway.post("/short", key=key))
-    assert_replay_of(gateway.post("/short", key=key), first)
+def test_after_its_retention_a_key_is_new(gateway, upstream, fresh_key):
+    def repeated_in_time():
+        """On a busy machine the repeat may come when the retention is over."""
+        key, clock = fresh_key(), Stopwatch()
+        first, again = gateway.post("/short", key=key), gateway.post("/short", key=key)
+        return (key, clock, first, again) if clock.seconds < 1.9 else None
+    key, clock, first, again = wait_until(repeated_in_time, what="a repeat in time")
+    assert_replay_of(again, assert_first(first))
     second = wait_until(lambda: next((a for a in [gateway.post("/short", key=key)]
                                       if not a.replayed), None))
     assert clock.seconds >= 1.9

@@ -61,7 +61,7 @@ def test_a_claim_whose_commit_hangs_is_given_back(start_gateway, server, databas
     gateway = start_gateway(own_upstream, {
         "store": {"url": server.url(database), "timeout": "1s"},
         "defaults": {"lease": "2s", "upstream_timeout": "1s"}})
-    assert_first(gateway.post(key=fresh_key()))
+    wait_until(lambda: gateway.post(key=fresh_key()).status == 201, what="the store in use")
     keys = [fresh_key() for _ in range(4)]
     with commits_that_hang(server):
         for key in keys:

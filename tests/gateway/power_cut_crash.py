@@ -61,9 +61,10 @@ class Machine:
         self.gateway.start(wait=False)
 
     async def cut_again_and_again(self, load, times):
-        for _ in range(times):
+        for number in range(times):
             await listening(self.gateway)
-            if self.rng.random() < 0.8:  # else while it still starts, or has just begun
+            # Else while it still starts, or has just begun.
+            if number == 0 or self.rng.random() < 0.8:
                 await load.more(self.rng.randint(1, 40))
             # Nothing to wait for: the cut is to come at any moment of a request.
             await asyncio.sleep(self.rng.uniform(0.0, 0.05))

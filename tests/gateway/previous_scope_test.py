@@ -38,6 +38,9 @@ def test_a_completed_key_is_replayed(start_gateway, upstream, how, store, fresh_
     old, new = fresh_key(), fresh_key()
     first = assert_first(gateway.post(key=old, fields=ANN))
     change(gateway, how, {**AFTER, "store": store})
+    # A slow copy into an accelerator turns a repeat away until the next poll.
+    wait_until(lambda: gateway.post(key=old, fields=ANN).problem != "in-progress",
+               what="the answer")
     for _ in range(2):
         assert_replay_of(gateway.post(key=old, fields=ANN), first)
     assert_problem(gateway.post(key=old, fields=ANN, body=b"other"), 422, "key-reused", False)
@@ -165,10 +168,16 @@ def test_memory_serves_what_stands_under_a_former_scope(start_gateway, upstream,
         first = assert_first(gateway.post(key=key, fields=ANN))
         change(gateway, "restart", {**AFTER, "store": store})
         assert_replay_of(gateway.post(key=key, fields=ANN), first)
-        with gate.holding():
-            clock = Stopwatch()
-            assert_replay_of(gateway.post(key=key, fields=ANN), first)
-            assert clock.seconds < 9
+
+        def served_by_memory():
+            """It is trusted for some seconds after the store's last word: a busy machine may miss
+            them."""
+            wait_until(lambda: gateway.post(key=key, fields=ANN).replayed, what="the store")
+            with gate.holding():
+                clock = Stopwatch()
+                answer = gateway.post(key=key, fields=ANN)
+                return answer.replayed and clock.seconds < 9 and answer
+        assert_replay_of(wait_until(served_by_memory, what="a replay from memory"), first)
 
 
 def test_a_probe_asks_about_the_scope_of_the_first_run(start_gateway, upstream, key):
@@ -214,11 +223,16 @@ def test_a_takeover_goes_on_under_the_scope_of_the_first_run(start_gateway, upst
 def test_what_failed_before_runs_again_and_what_is_released_is_new(start_gateway, upstream, key):
     failing = {"outcome": {"500": "fail", "502": "release"}, "backoff": "5s", "backoff_max": "60s"}
     gateway = start_gateway(upstream, {"defaults": failing})
+    clock = Stopwatch()
     assert gateway.post(key=key, fields=ANN, plan={"status": 500}).status == 500
     change(gateway, "restart", {"defaults": {**AFTER["defaults"], **failing}})
-    assert_problem(gateway.post(key=key, fields=ANN), 409, "backing-off", True, retry_after=True)
-    wait_until(lambda: gateway.post(key=key, fields=ANN, plan={"status": 502}).status == 502,
-               what="another attempt")
+    again = gateway.post(key=key, fields=ANN, plan={"status": 502})
+    if again.status == 502:  # a busy machine took as long as that
+        assert clock.seconds >= 5
+    else:
+        assert_problem(again, 409, "backing-off", True, retry_after=True)
+        wait_until(lambda: gateway.post(key=key, fields=ANN, plan={"status": 502}).status == 502,
+                   what="another attempt")
     assert upstream.requests(key)[1]["attempt"] == "2"
     assert_first(gateway.post(key=key, fields=ANN))
     scopes = [r["scope"] for r in upstream.requests(key)]

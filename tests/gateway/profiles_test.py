@@ -49,10 +49,11 @@ class Client:
         value = f'"{self.key}"' if self.profile == "ietf" else self.key
         fields = [("Authorization", "Bearer ann"), (HEADERS[self.profile], value)]
         with self.gateway.begin_post(f"/{self.profile}/payments", body=b'{"amount":1}',
-                                     fields=fields, plan={"gate": self.key}):
+                                     fields=fields, plan={"gate": self.key}) as running:
             wait_until(lambda: self.gateway.state(self.key) == "in_progress", what="the first one")
             answer = self.post()
             upstream.open(self.key)
+            assert_first(running.read())
         wait_until(lambda: self.gateway.state(self.key) == "completed", what="its end")
         return answer
 

@@ -35,8 +35,9 @@ def test_every_connection_of_every_thread_gets_the_new_rules(start_gateway, upst
             assert_first(connection.read())
         reload(gateway, {
             "gateway": {"threads": 4}, "upstream": [{"name": "shop", "url": own_upstream.url}],
-            "defaults": {"max_request_body": 4, "upstream_timeout": "300ms"},
-            "route": [{"path": "/x", "required": True}]})
+            "defaults": {"max_request_body": 4},
+            "route": [{"path": "/x", "required": True},
+                      {"path": "/late", "upstream_timeout": "300ms"}]})
         # The threads learn of it one after the other, and none is left out.
         for connection in kept:
             def needs_a_key(connection=connection):
@@ -48,7 +49,8 @@ def test_every_connection_of_every_thread_gets_the_new_rules(start_gateway, upst
             connection.send_request("POST", "/x", fields_for(key), b"1234")
             assert_first(connection.read())
             assert own_upstream.runs(key) == 1 and upstream.runs(key) == 0
-            connection.send_request("POST", "/x", fields_for(fresh_key(), {"gate": "never"}), b"1")
+            late = fields_for(fresh_key(), {"gate": "never"})
+            connection.send_request("POST", "/late", late, b"1")
             assert_problem(connection.read(), 504, "upstream-timeout", True)
         for connection in kept:
             connection.send_request("POST", "/x", fields_for(fresh_key()), b"12345")
@@ -63,7 +65,7 @@ def test_after_a_loss_what_the_new_rules_allow_is_waited_for(start_gateway, upst
                 "defaults": {"lease": "1s", "upstream_timeout": timeout}}
     gateway = start_gateway(upstream, config("1s"))
     reload(gateway, config("100s"))
-    assert_first(gateway.post(key=fresh_key()))
+    assert_first(gateway.post_in_time(key=fresh_key()))
     for file in gateway.folder.glob(gateway.database.name + "*"):
         file.unlink()
     refused = wait_until(lambda: next((a for a in [gateway.post(key=fresh_key())]
@@ -109,13 +111,13 @@ def test_a_changed_scope_is_logged_with_the_number_of_its_records(start_gateway,
 def test_a_store_that_is_back_is_looked_at_then(start_gateway, upstream, redis_server, key):
     url = redis_server.create_store()
     with contextlib.closing(TcpGate(redis_server.port.number)) as gate:
-        def config(scope):
+        def config(scope, timeout):
             place = url.replace(str(redis_server.port.number), str(gate.port))
-            return {"store": {"url": place, "timeout": "1s"}, "defaults": {"scope": scope}}
-        gateway = start_gateway(upstream, config("address"))
+            return {"store": {"url": place, "timeout": timeout}, "defaults": {"scope": scope}}
+        gateway = start_gateway(upstream, config("address", "10s"))
         assert_first(gateway.post("/told", key=key, fields=TENANT))
         gateway.stop()
-        gateway.write_config(config("none"))
+        gateway.write_config(config("none", "1s"))
         gate.hold_at(FIRST_POLL)
         gateway.start()
         wait_until(lambda: events(gateway, "store-away"), what="the store hanging")

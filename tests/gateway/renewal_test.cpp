@@ -82,7 +82,7 @@ class holding_store final : public store {
   void stop() override { inner_.stop(); }
 
  private:
-  static constexpr std::chrono::seconds long_{20};
+  static constexpr std::chrono::seconds long_{60};
 
   void hold() {
     std::unique_lock lock(mutex_);

@@ -44,7 +44,9 @@ def copy_over(gateway, saved):
 @pytest.mark.parametrize("put", [move_over, copy_over])
 def test_a_killed_gateways_log_is_not_replayed_into_a_backup(start_gateway, upstream, tmp_path,
                                                              put):
-    gateway = start_gateway(upstream, config(tmp_path))
+    settings = config(tmp_path)
+    settings["defaults"]["upstream_timeout"] = "3s"  # the refusals last for it, and are waited for
+    gateway = start_gateway(upstream, settings)
 
     def kill_and_put(killed, saved):
         killed.kill()
@@ -74,7 +76,9 @@ def test_a_killed_gateways_log_is_not_replayed_into_a_backup(start_gateway, upst
 
 def test_a_backup_moved_over_the_file_of_a_running_gateway_runs_nothing(start_gateway, upstream,
                                                                         tmp_path):
-    gateway = start_gateway(upstream, config(tmp_path))
+    settings = config(tmp_path)
+    settings["defaults"] = {"lease": "30s", "upstream_timeout": "30s"}  # the refusals last for it
+    gateway = start_gateway(upstream, settings)
     old, lost = mixed_up(gateway, move_over)
     for key in [*old, *lost] * 2:
         assert gateway.post(key=key).status in (201, 503)
@@ -85,7 +89,9 @@ def test_a_backup_moved_over_the_file_of_a_running_gateway_runs_nothing(start_ga
 
 @pytest.mark.parametrize("running", [True, False], ids=["running", "killed"])
 def test_a_log_that_is_removed_is_lost_memory(start_gateway, upstream, tmp_path, running):
-    gateway = start_gateway(upstream, config(tmp_path))
+    settings = config(tmp_path)
+    settings["defaults"] = {"lease": "30s", "upstream_timeout": "30s"}  # the refusals last for it
+    gateway = start_gateway(upstream, settings)
     keys = run_some(gateway, 5)
     before = (tmp_path / "store.witness").read_bytes()
     wait_until(lambda: run_some(gateway, 1) and
@@ -180,7 +186,9 @@ def test_two_backups_into_one_file_do_not_mix(start_gateway, upstream):
 
 
 def test_a_restored_backup_is_a_loss_that_is_noticed(start_gateway, upstream, tmp_path):
-    gateway = start_gateway(upstream, config(tmp_path))
+    settings = config(tmp_path)
+    settings["defaults"]["upstream_timeout"] = "3s"  # the refusals last for it, and are waited for
+    gateway = start_gateway(upstream, settings)
     old = run_some(gateway, 3)
     saved = backup(gateway)
     lost = run_some(gateway, 3)

@@ -173,7 +173,7 @@ def test_after_an_upgrade_the_new_process_speaks(watched, fresh_key):
         # Before that, the new process says nothing: the manager does not know it.
         assert not [message for message in manager.messages[before:]
                     if "opening" in message.get("STATUS", "")]
-        assert former.wait(30) == 0
+        assert former.wait(60) == 0
         beats = len(manager.receives("WATCHDOG"))
         manager.receives("WATCHDOG", beats + 3)
         assert gateway.stop() == 0

@@ -7,6 +7,19 @@ from support.tiered import replayed_by_redis
 from support.waiting import Stopwatch, wait_until
 
 
+def first_of(gateway, key, **how):
+    """Its first answer: a store has two seconds here, which a busy machine may need for itself."""
+    return assert_first(wait_until(
+        lambda: (got := gateway.post(key=key, **how)).status == 201 and got, what="an answer"))
+
+
+def known(gateway, key, **how):
+    """What a repeat gets in the end: Redis has 50 ms for its copy, and until the next poll its mark
+    turns repeats at another gateway away."""
+    return wait_until(lambda: (got := gateway.post(key=key, **how)).problem not in (
+        "in-progress", "store-unreachable") and got, what="the outcome")
+
+
 def test_a_release_is_seen_by_all_gateways(begin, redis, postgres_server, database, own_upstream,
                                            fresh_key):
     """By the command, which knows nothing of Redis, and by hand in psql."""
@@ -14,7 +27,7 @@ def test_a_release_is_seen_by_all_gateways(begin, redis, postgres_server, databa
     gateways = [begin(), begin()]
     for number, gateway in enumerate(gateways):
         key = fresh_key()
-        first = assert_first(gateway.post(key=key, plan={"body": "wrong"}))
+        first = first_of(gateway, key, plan={"body": "wrong"})
         for each in gateways:
             replayed_by_redis(postgres_server, database, each, key, first)
         if number == 0:
@@ -27,7 +40,7 @@ def test_a_release_is_seen_by_all_gateways(begin, redis, postgres_server, databa
                 at.execute("UPDATE onceguard.meta SET forgotten = forgotten + 1")
             passed = Stopwatch()
             wait_until(lambda: passed.seconds > 5, what="the time that the command waits")
-        second = assert_first(gateways[1 - number].post(key=key, plan={"body": "right"}))
+        second = first_of(gateways[1 - number], key, plan={"body": "right"})
         assert second.body == b"right"
         for each in gateways:
             replayed_by_redis(postgres_server, database, each, key, second)
@@ -38,12 +51,12 @@ def test_a_redis_from_before_a_release_never_replays_the_released_answer(
         begin, redis, postgres_server, database, own_upstream, key):
     redis.start()
     gateways = [begin(), begin()]
-    first = assert_first(gateways[0].post(key=key, plan={"body": "wrong"}))
+    first = first_of(gateways[0], key, plan={"body": "wrong"})
     replayed_by_redis(postgres_server, database, gateways[1], key, first)
     assert redis.run("SAVE") == b"+OK\r\n"
     shutil.copy(redis.folder / "dump.rdb", redis.folder / "old.rdb")
     assert gateways[0].command("keys", "release", key).returncode == 0
-    second = assert_first(gateways[1].post(key=key, plan={"body": "right"}))
+    second = first_of(gateways[1], key, plan={"body": "right"})
 
     redis.crash()
     shutil.copy(redis.folder / "old.rdb", redis.folder / "dump.rdb")
@@ -51,8 +64,10 @@ def test_a_redis_from_before_a_release_never_replays_the_released_answer(
     for gateway in gateways:
         back = Stopwatch()
         while back.seconds < 3:  # while they find out, and after it
-            assert_replay_of(gateway.post(key=key), second)
+            answer = gateway.post(key=key)
+            if answer.problem not in ("in-progress", "store-unreachable"):  # of a busy machine
+                assert_replay_of(answer, second)
     for gateway in [*gateways, begin()]:  # one too that never saw more than this
-        assert_replay_of(gateway.post(key=key), second)
+        assert_replay_of(known(gateway, key), second)
         replayed_by_redis(postgres_server, database, gateway, key, second)
     assert own_upstream.runs(key) == 2

@@ -154,7 +154,7 @@ def test_after_a_release_one_waiter_runs(pair, own_upstream, key):
 
 
 def test_waiters_learn_when_the_other_gateway_dies(pair, own_upstream, key):
-    one, other = pair(lease="1s")
+    one, other = pair(lease="3s")
     with running(one, own_upstream, key), crowd(other, key, 16) as waiters:
         one.kill()
         for waiter in waiters:

@@ -58,7 +58,7 @@ def begin(start_gateway, upstream, tmp_path):
     """Starts a gateway whose deliveries go to the queue."""
     def start(queue, webhook=(OWN,), **more):
         (tmp_path / "secret").write_text(SECRET)
-        routes = [{"path": f"/{sender}", "webhook": sender, "upstream_timeout": "3s",
+        routes = [{"path": f"/{sender}", "webhook": sender, "upstream_timeout": "20s",
                    "webhook_secret_file": str(tmp_path / "secret"),
                    "webhook_queue": f"{queue.at}/{queue.name}", **more}
                   for sender in ("github", "slack", "own")]
@@ -129,8 +129,7 @@ def test_while_the_queue_is_away_nothing_is_accepted_and_a_retry_is(begin):
         for problem in ("upstream-broken", "upstream-unreachable"):
             assert_problem(post(gateway, "github", github(name)), 502, problem, True)
         assert gateway.state(name) != "completed"
-        [event, *_] = [line for line in gateway.log_lines()
-                       if line.get("event") == "upstream-unreachable"]
+        event = gateway.logged("upstream-unreachable")[0]
         assert event["upstream"] == "webhook_queue"
         broker.start()
         assert post(gateway, "github", github(name)).status == 200

@@ -25,8 +25,8 @@ TEST(guard_edges, a_guard_may_be_a_static_of_the_program) { EXPECT_TRUE(opened_b
 
 int exit_code_of(pid_t child) {
   int status = 0;
-  testing::wait_until(
-      "the end of the child", [&] { return ::waitpid(child, &status, WNOHANG) == child; }, 20s);
+  testing::wait_until("the end of the child",
+                      [&] { return ::waitpid(child, &status, WNOHANG) == child; });
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 

@@ -14,6 +14,7 @@
 #include <onceguard/testing.hpp>
 
 #include "base/clock.hpp"
+#include "support/temporary_folder.hpp"
 #include "support/waiting.hpp"
 
 namespace onceguard {
@@ -45,13 +46,15 @@ TEST(guard_execute, repeat_gets_the_first_result) {
 }
 
 TEST(guard_execute, result_outlives_the_guard_on_sqlite) {
-  const std::string file = ::testing::TempDir() + "guard_execute.db";
-  for (const char* end : {"", "-wal", "-shm"}) std::remove((file + end).c_str());
+  const testing::temporary_folder folder;
+  guard_params patient;  // a busy disk is no store that is away
+  patient.store_timeout = 60'000ms;
   int runs = 0;
   const auto work = [&] { return "run " + std::to_string(++runs); };
   for (int round = 0; round < 2; ++round) {
-    auto guard = open_guard("sqlite:" + file);
-    const auto got = guard.execute(charge, work);
+    auto opened = guard::open("sqlite:" + folder.file("guard.db"), patient);
+    ASSERT_TRUE(opened) << opened.error().detail;
+    const auto got = opened->execute(charge, work);
     ASSERT_TRUE(got) << got.error().detail;
     EXPECT_EQ(got->value, "run 1");
   }
@@ -130,9 +133,11 @@ TEST(guard_execute, work_that_did_nothing_frees_the_key) {
 
 TEST(guard_execute, work_that_is_to_be_tried_later_backs_off) {
   auto guard = open_guard();
+  route_policy policy;
+  policy.backoff = 60'000ms;
   const auto later = []() -> std::string { throw try_later("the bank is closed"); };
-  EXPECT_THROW(static_cast<void>(guard.execute(charge, later)), try_later);
-  const auto again = guard.execute(charge, [] { return std::string("too early"); });
+  EXPECT_THROW(static_cast<void>(guard.execute(charge, policy, later)), try_later);
+  const auto again = guard.execute(charge, policy, [] { return std::string("too early"); });
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().kind, refusal_kind::backoff);
   EXPECT_GT(again.error().retry_after, 0ms);
@@ -152,6 +157,7 @@ TEST(guard_execute, sixteen_threads_with_one_key_run_once) {
   auto guard = open_guard();
   route_policy policy;
   policy.on_busy = on_busy_rule::wait;
+  policy.wait = 60'000ms;
   std::atomic<int> runs{0};
   std::atomic<int> right{0};
   std::latch begin(16);
@@ -233,24 +239,29 @@ TEST(guard_execute, lease_is_renewed_while_the_work_runs) {
   route_policy policy;
   policy.lease = 3'000ms;
   policy.unknown = unknown_policy::rerun;
-  std::thread rival;
-  std::atomic<int> rivals_run{0};
-  const auto got = guard.execute(charge, policy, [&](running& run) {
-    const auto grown = base::boot_now() + 3'500ms;
-    testing::wait_until("more time than the lease", [&] { return base::boot_now() > grown; });
-    rival = std::thread([&] {
-      static_cast<void>(guard.execute(charge, policy, [&] {
-        ++rivals_run;
-        return std::string();
-      }));
+  bool kept = false;
+  // A busy machine may stand still for longer than a lease allows, but not each time.
+  for (int attempt = 0; !kept && attempt < 3; ++attempt) {
+    const request order{"tenant-1", "key-" + std::to_string(attempt), "EUR 20"};
+    std::thread rival;
+    std::atomic<int> rivals_run{0};
+    bool may_go_on = false;
+    const auto got = guard.execute(order, policy, [&](running& run) {
+      const auto grown = base::boot_now() + 3'500ms;
+      testing::wait_until("more time than the lease", [&] { return base::boot_now() > grown; });
+      rival = std::thread([&] {
+        static_cast<void>(guard.execute(order, policy, [&] {
+          ++rivals_run;
+          return std::string();
+        }));
+      });
+      rival.join();
+      may_go_on = run.may_go_on() && !run.lost().stop_requested();
+      return std::string("first");
     });
-    rival.join();
-    EXPECT_TRUE(run.may_go_on());
-    EXPECT_FALSE(run.lost().stop_requested());
-    return std::string("first");
-  });
-  ASSERT_TRUE(got);
-  EXPECT_EQ(rivals_run, 0);
+    kept = got && may_go_on && rivals_run == 0;
+  }
+  EXPECT_TRUE(kept);
 }
 
 TEST(guard_execute, work_learns_that_its_lease_is_lost) {

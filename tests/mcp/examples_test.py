@@ -21,7 +21,9 @@ OVER_HTTP = ["elicitationFormExample", "elicitationUrlExample", "honoWebStandard
              "sseAndStreamableHttpCompatibleServer", "ssePollingExample",
              "standaloneSseWithGetStreamableHttp"]
 ON_STREAMS = ["mcpServerOutputSchema", "progressExample", "toolWithSampleServer"]
-SILENCE = 0.7  # seconds without a byte: the answer waits for the client, or has ended
+# Seconds without a byte: the answer waits for the client, or has ended. A busy machine is silent
+# for longer amid an answer, at some times: what differs is asked for once more, with more patience.
+SILENCES = (0.7, 3, 6)
 LONG_SILENCE = 5  # the same where neither an answer nor a question has come
 PATIENCE = 60  # seconds; each request has an answer
 
@@ -61,7 +63,7 @@ def alike(text):
     return text
 
 
-def receive(connection, wanted):
+def receive(connection, wanted, quiet):
     """All bytes until the end, or until nothing more comes behind the answer to that id."""
     taken = b""
     said = wanted and re.compile(rb'"id":%s|"method":"(sampling|elicitation)/' % wanted)
@@ -69,7 +71,7 @@ def receive(connection, wanted):
         if not taken:
             silence = PATIENCE
         else:
-            silence = SILENCE if not said or said.search(taken) else LONG_SILENCE
+            silence = quiet if not said or said.search(taken) else LONG_SILENCE
         if not select.select([connection], [], [], silence)[0]:
             break
         piece = connection.recv(65536)
@@ -88,7 +90,7 @@ def unchunked(body):
     return out
 
 
-def exchange(port, method, body, session=None):
+def exchange(port, method, body, quiet, session=None):
     """Status line, headers that mean something, and the body."""
     fields = ["Host: localhost", "Connection: close", "Accept: application/json, text/event-stream",
               "MCP-Protocol-Version: 2025-11-25"]
@@ -100,7 +102,8 @@ def exchange(port, method, body, session=None):
         head = f"{method} /mcp HTTP/1.1\r\n" + "\r\n".join(fields) + "\r\n\r\n"
         connection.sendall(head.encode() + (body or b""))
         wanted = json.loads(body).get("id") if body else None
-        answer = receive(connection, re.escape(json.dumps(wanted).encode()) if wanted else None)
+        answer = receive(connection, re.escape(json.dumps(wanted).encode()) if wanted else None,
+                         quiet)
     head, _, rest = answer.partition(b"\r\n\r\n")
     status, *lines = head.split(b"\r\n")
     headers = {name.lower(): value for name, _, value in (line.partition(b": ") for line in lines)}
@@ -112,19 +115,19 @@ def exchange(port, method, body, session=None):
     return status, kept, rest, headers.get(b"mcp-session-id", b"").decode()
 
 
-def talk(port):
+def talk(port, quiet):
     """Everything that a client gets which says the same to any server."""
     hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE})
-    *first, session = exchange(port, "POST", hello.encode())
+    *first, session = exchange(port, "POST", hello.encode(), quiet)
     answers = [first]
     listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
-    body = exchange(port, "POST", json.dumps(listing).encode(), session)[2]
+    body = exchange(port, "POST", json.dumps(listing).encode(), quiet, session)[2]
     tools = sorted(set(re.findall(rb'"name":"([\w-]+)"', body)))
     for message in requests([tool.decode() for tool in tools]):
-        *answer, _ = exchange(port, "POST", json.dumps(message).encode(), session)
+        *answer, _ = exchange(port, "POST", json.dumps(message).encode(), quiet, session)
         answers.append(answer)
     for method, target in (("GET", session), ("DELETE", session), ("GET", None), ("OPTIONS", None)):
-        *answer, _ = exchange(port, method, None, target)
+        *answer, _ = exchange(port, method, None, quiet, target)
         answers.append(answer)
     return [(status, headers, alike(body)) for status, headers, body in answers]
 
@@ -159,8 +162,8 @@ def processes(tools):
     made.close()
 
 
-@pytest.mark.parametrize("example", OVER_HTTP)
-def test_an_example_over_http_passes_byte_for_byte(tools, processes, example):
+def over_http(tools, processes, example, quiet):
+    """What a client gets from the server itself, and what through a proxy."""
     answers = []
     for behind_proxy in (False, True):
         server, proxy = Port(), Port()
@@ -173,12 +176,21 @@ def test_an_example_over_http_passes_byte_for_byte(tools, processes, example):
                              "--argument", "", "--listen", f"127.0.0.1:{proxy.number}",
                              "--upstream", f"http://127.0.0.1:{server.number}/mcp"], proxy)
             port = proxy
-        answers.append(talk(port.number))
+        answers.append(talk(port.number, quiet))
         processes.close()
     assert len(answers[0]) > 5
-    for direct, through in zip(*answers):
+    return answers
+
+
+@pytest.mark.parametrize("example", OVER_HTTP)
+def test_an_example_over_http_passes_byte_for_byte(tools, processes, example):
+    for quiet in SILENCES:
+        all_direct, all_through = over_http(tools, processes, example, quiet)
+        if all_direct == all_through:
+            return
+    for direct, through in zip(all_direct, all_through):
         assert direct == through
-    assert len(answers[0]) == len(answers[1])
+    assert len(all_direct) == len(all_through)
 
 
 def is_answered(taken, message):
@@ -191,10 +203,11 @@ def is_answered(taken, message):
     return False
 
 
-def converse(words, folder, environment):
+def converse(words, tools, quiet):
     """Lines to a server on standard streams, and the lines that come back."""
-    process = subprocess.Popen(words, cwd=folder, env=environment, stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(words, cwd=tools.folder, env=tools.environment(),
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
     answers = []
 
     def say(message):
@@ -204,7 +217,7 @@ def converse(words, folder, environment):
         while True:
             # However long it takes; what comes behind it comes at once.
             over = "id" not in message or is_answered(taken, message)
-            if not select.select([process.stdout], [], [], SILENCE if over else PATIENCE)[0]:
+            if not select.select([process.stdout], [], [], quiet if over else PATIENCE)[0]:
                 assert over, (message, taken)
                 break
             piece = os.read(process.stdout.fileno(), 65536)
@@ -229,8 +242,11 @@ def converse(words, folder, environment):
 @pytest.mark.parametrize("example", ON_STREAMS)
 def test_an_example_on_standard_streams_passes_byte_for_byte(tools, example):
     server = [NODE, str(EXAMPLES / f"{example}.js")]
-    direct = converse(server, tools.folder, tools.environment())
-    through = converse([str(tools.onceguard), "mcp", "--store", tools.executing.store, "--argument",
-                        "", "--", *server], tools.folder, tools.environment())
-    assert len(direct) > 5 and any(b"tools" in answers for answers in direct)
+    proxy = [str(tools.onceguard), "mcp", "--store", tools.executing.store, "--argument", "", "--",
+             *server]
+    for quiet in SILENCES:
+        direct, through = (converse(words, tools, quiet) for words in (server, proxy))
+        assert len(direct) > 5 and any(b"tools" in answers for answers in direct)
+        if direct == through:
+            break
     assert direct == through

@@ -129,7 +129,7 @@ def test_an_id_is_of_one_request_at_a_time_in_a_session(tools, place, key):
     gate = threading.Event()
 
     def answer(request, sent):
-        gate.wait(30)
+        gate.wait(60)
         return paid(request, sent)
 
     server, proxy = place(answer)

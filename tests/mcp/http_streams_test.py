@@ -129,7 +129,7 @@ def test_a_second_signal_ends_open_calls_as_unknown(tools, place, key, events, l
     wait_until(lambda: not proxy.answers(), what="the end of listening")
     assert proxy.process.poll() is None
     proxy.process.terminate()
-    assert proxy.process.wait(30) == 0
+    assert proxy.process.wait(60) == 0
     gate.set()
     assert tools.state(key) == "unknown"
     for call in calls:
@@ -148,5 +148,5 @@ def test_sigterm_ends_the_proxy_amid_calls_that_are_not_guarded(place):
     with open_call(proxy, call_of()):
         wait_until(lambda: len(server.calls) == 1, what="the call")
         proxy.process.terminate()
-        assert proxy.process.wait(30) == 0
+        assert proxy.process.wait(60) == 0
     gate.set()

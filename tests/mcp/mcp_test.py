@@ -312,10 +312,11 @@ def test_a_call_that_was_given_up_before_it_ran_never_runs(tools, key, revision)
     first = one.call("slow", **given)
     wait_until(lambda: tools.runs("slow") == 1, what="the call")
     assert "error" in other.call("slow", timeout=500, **given).wait()
+    assert other.call("show").text == "shown 1"  # that proxy has read all that came before
     tools.gate.touch()
     assert first.result["isError"]
     wait_until(lambda: tools.state(key) == "released", what="the release of both")
-    assert other.call("show").text == "shown 1"  # that proxy goes on
+    assert other.call("show").text == "shown 2"  # that proxy goes on
     assert tools.runs("slow") == 1
 
 

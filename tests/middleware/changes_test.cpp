@@ -31,12 +31,14 @@ TEST_F(middleware_changes, have_route_record_and_attempt) {
 }
 
 TEST_F(middleware_changes, of_repeats_that_do_not_run_have_the_problem_as_reason) {
-  auto served = make();
+  route_policy policy;
+  policy.backoff = 60'000ms;
+  auto served = make(with(policy));
   auto begun = served.begin(sent.now());
   static_cast<void>(served.serve(sent.now(), charge()));
   static_cast<void>(std::get<exchange>(begun).fail(std::make_exception_ptr(try_later("x"))));
   static_cast<void>(served.serve(sent.now(), charge()));
-  records.advance(2'000ms);
+  records.advance(60'000ms);
   static_cast<void>(served.serve(sent.now(), charge()));
   sent.body = "another";
   static_cast<void>(served.serve(sent.now(), charge()));

@@ -79,7 +79,12 @@ TEST_F(middleware_late_claim, runs_nothing_and_leaves_the_key_free) {
   EXPECT_NE(value_of(late, "Retry-After"), "");
   EXPECT_EQ(runs, 0);
   delay_ = 0ms;
-  EXPECT_EQ(served.serve(sent.now(), charge()).body, "run 1");
+  response again;
+  testing::wait_until("a claim in time, which a busy machine may miss once more", [&] {
+    again = served.serve(sent.now(), charge());
+    return again.status != 503;
+  });
+  EXPECT_EQ(again.body, "run 1");
 }
 
 }  // namespace

@@ -209,12 +209,14 @@ TEST_F(middleware_serve, exception_not_done_frees_the_key) {
 }
 
 TEST_F(middleware_serve, exception_try_later_backs_off) {
-  auto served = make();
+  route_policy policy;
+  policy.backoff = milliseconds(60'000);
+  auto served = make(with(policy));
   EXPECT_THROW(
       static_cast<void>(served.serve(sent.now(), []() -> response { throw try_later("full"); })),
       try_later);
   EXPECT_THAT(served.serve(sent.now(), charge()).body, HasSubstr("backing-off"));
-  records.advance(milliseconds(2'000));
+  records.advance(milliseconds(60'000));
   EXPECT_EQ(served.serve(sent.now(), charge()).body, "run 1");
 }
 

@@ -11,8 +11,10 @@ from support.client import Connection, all_at_once, fields_for, request_bytes
 from support.example_server import ROOT
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.payments import IN_SQLITE, PaymentServer, program_of
-from support.waiting import scaled
+from support.waiting import scaled, wait_until
 
+# What a client repeats. 503: a busy disk kept the store for longer than the server waits for it.
+REPEATED = {409, 503}
 STORES = {**dict.fromkeys(("beast", "httplib", "pistache", "restinio"), "sqlite:{}/onceguard.db"),
           **dict.fromkeys(IN_SQLITE, "{}/shop.db")}
 
@@ -44,7 +46,7 @@ def test_a_server_begins_again_on_its_port_at_once(server):
         client.send_request("GET", "/payments")
         assert client.read().status == 200
         server.kill()
-        assert client.closed_within(10), "so that TIME_WAIT is on the server's side"
+        assert client.closed_within(60), "so that TIME_WAIT is on the server's side"
     server.start()
 
 
@@ -96,10 +98,12 @@ def has_short_backlog(server):
 def test_twins_at_the_same_time_have_one_effect(server):
     fields = fields_for("twins", fields=[("Authorization", "Bearer of-ada")])
     count = 6 if has_short_backlog(server) else 24
-    answers = all_at_once(server.address,
-                          [request_bytes("POST", "/payments", fields, b"twenty")] * count)
-    assert {answer.status for answer in answers} <= {201, 409}
-    assert collections.Counter(a.replayed for a in answers if a.status == 201)[False] == 1
+    requests = [request_bytes("POST", "/payments", fields, b"twenty")] * count
+    answers = all_at_once(server.address, requests)
+    assert {answer.status for answer in answers} <= REPEATED | {201}
+    ran = collections.Counter(a.replayed for a in answers if a.status == 201)[False]
+    assert ran == 1 or (ran == 0 and 503 in {answer.status for answer in answers})
+    wait_until(lambda: all_at_once(server.address, requests[:1])[0].status == 201, what="an answer")
     assert server.payments() == ["twenty"]
 
 
@@ -110,9 +114,14 @@ def test_many_clients_at_once_make_each_payment_once(server):
         requests = [request_bytes("POST", "/payments", fields_for(
             name, fields=[("Authorization", "Bearer of-ada")]), name.encode())
                     for name in names[begin:begin + step] for _ in range(6)]
-        assert {answer.status for answer in all_at_once(server.address, requests)} <= {201, 409}
-        answers = all_at_once(server.address, requests)
-        assert {(answer.status, answer.replayed) for answer in answers} == {(201, True)}
+        statuses = {answer.status for answer in all_at_once(server.address, requests)}
+        assert statuses <= REPEATED | {201}
+
+        def all_replayed(requests=requests):
+            answers = all_at_once(server.address, requests)
+            assert {answer.status for answer in answers} <= REPEATED | {201}
+            return {(answer.status, answer.replayed) for answer in answers} == {(201, True)}
+        wait_until(all_replayed, what="the answers of all")
     assert collections.Counter(server.payments()) == {name: 1 for name in names}
 
 
@@ -123,7 +132,7 @@ def test_a_chunked_request_is_the_same_request(server):
 
 def answers_on_one_connection(address, count):
     """The fields of a request and its body are sent one after the other."""
-    client = http.client.HTTPConnection(*address, timeout=20)
+    client = http.client.HTTPConnection(*address, timeout=60)
     answers = []
     for _ in range(count):
         client.request("POST", "/payments", b"twenty", {"Idempotency-Key": "k1"})
@@ -145,7 +154,7 @@ def test_clients_keep_their_connection(server):
 
 def test_curl_gets_the_replay_marked(server):
     url = f"http://127.0.0.1:{server.address[1]}/payments"
-    command = ["curl", "-si", "--max-time", "20", "-d", "twenty", "-H",
+    command = ["curl", "-si", "--max-time", "60", "-d", "twenty", "-H",
                'Idempotency-Key: "order-17"', url]
     first, second = (subprocess.run(command, capture_output=True, text=True, check=True).stdout
                      for _ in range(2))

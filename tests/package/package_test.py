@@ -48,7 +48,7 @@ def configure(source, build, **settings):
     return subprocess.run(
         ["cmake", "--no-warn-unused-cli", "-G", "Ninja", "-S", str(source), "-B", str(build),
          *(f"-D{name}={value}" for name, value in {**SETTINGS, **settings}.items())],
-        capture_output=True, text=True, timeout=120, check=False)
+        capture_output=True, text=True, timeout=600, check=False)
 
 
 def built(source, build, *targets, **settings):

@@ -101,7 +101,7 @@ def test_an_act_in_progress_is_finished_by_a_drain(begin_consumer, own_upstream)
     acting.start()
     wait_until(lambda: own_upstream.runs("m-dead") == 2, what="the attempt")
     consumer.process.send_signal(signal.SIGTERM)
-    acting.join(30)
+    acting.join(60)
     assert answers[0].status == 200 and answers[0].json()["messages"][0]["outcome"] == "done"
     assert consumer.process.wait(60) == 0
 

@@ -33,5 +33,5 @@ def test_the_three_tasks_are_there(onceguard):
         assert [one["route"] for one in routes if "refused" in one["outcomes"]] == ["/refunds"]
     finally:
         begun.send_signal(signal.SIGTERM)
-        assert begun.wait(30) == 0
+        assert begun.wait(60) == 0
     assert not pathlib.Path(facts["bank"]).parent.exists()

@@ -30,7 +30,7 @@ child_params shell(const std::string& script) {
 }
 
 int exit_code_of(child& running) {
-  EXPECT_TRUE(running.wait(base::boot_now() + 20s));
+  EXPECT_TRUE(running.wait(base::boot_now() + 60s));
   EXPECT_TRUE(running.status().has_value());
   return running.status() ? WEXITSTATUS(*running.status()) : -1;
 }
@@ -69,7 +69,7 @@ TEST_F(process_child, its_exit_code_arrives) {
 
 TEST_F(process_child, its_signal_arrives) {
   auto running = child::start(shell("kill -USR1 $$")).value();
-  ASSERT_TRUE(running.wait(base::boot_now() + 20s));
+  ASSERT_TRUE(running.wait(base::boot_now() + 60s));
   EXPECT_EQ(WTERMSIG(running.status().value()), SIGUSR1);
 }
 
@@ -165,7 +165,7 @@ TEST_F(process_child, a_killed_guardian_takes_the_command_along) {
   const auto command = process_in(file);
   const auto stat = text_of("/proc/" + std::to_string(command) + "/stat");
   ::kill(static_cast<pid_t>(std::stol(stat.substr(stat.rfind(')') + 4))), SIGKILL);
-  EXPECT_TRUE(running.wait(base::boot_now() + 20s));
+  EXPECT_TRUE(running.wait(base::boot_now() + 60s));
   EXPECT_FALSE(running.status().has_value());
   wait_until("the end of the command", [&] { return !is_alive(command); });
 }
@@ -241,7 +241,7 @@ TEST_F(process_child, input_is_fed_within_its_time) {
   input.there.close();
   const std::string much(1'000'000, 'x');
   std::string_view left = much;
-  EXPECT_TRUE(feed(input.here, left, base::boot_now() + 20s));
+  EXPECT_TRUE(feed(input.here, left, base::boot_now() + 60s));
   EXPECT_EQ(exit_code_of(running), 0);
   EXPECT_EQ(text_of(folder_.file("count")), "1000000\n");
   auto unread = make_input_pipe().value();
@@ -249,17 +249,20 @@ TEST_F(process_child, input_is_fed_within_its_time) {
   EXPECT_FALSE(feed(unread.here, left, base::boot_now() + 50ms));
   EXPECT_LT(left.size(), much.size());
   unread.there.close();
-  EXPECT_TRUE(feed(unread.here, left, base::boot_now() + 50ms));
+  EXPECT_TRUE(feed(unread.here, left, base::boot_now() + 60s));
 }
 
 TEST_F(process_child, the_guardian_ends_what_runs_beyond_its_limit) {
   const auto file = folder_.file("id");
-  auto params = shell("trap '' TERM; (setsid sleep 300 & echo $! >" + file + "); sleep 300");
-  params.limit.end = base::boot_now() + 2s;
-  auto running = child::start(params).value();
-  EXPECT_TRUE(running.wait(base::boot_now() + 20s));
-  EXPECT_GE(base::boot_now(), params.limit.end);
-  EXPECT_TRUE(running.time_is_over());
+  // On a busy machine the limit may end it before it has written that.
+  for (int attempt = 0; attempt < 5 && text_of(file).empty(); ++attempt) {
+    auto params = shell("trap '' TERM; (setsid sleep 300 & echo $! >" + file + "); sleep 300");
+    params.limit.end = base::boot_now() + 2s;
+    auto running = child::start(params).value();
+    EXPECT_TRUE(running.wait(base::boot_now() + 60s));
+    EXPECT_GE(base::boot_now(), params.limit.end);
+    EXPECT_TRUE(running.time_is_over());
+  }
   EXPECT_FALSE(is_alive(process_in(file)));
 }
 
@@ -274,14 +277,19 @@ TEST_F(process_child, a_limit_warns_first) {
 }
 
 TEST_F(process_child, a_limit_can_be_moved) {
-  auto params = shell("while [ ! -e " + folder_.file("go") + " ]; do sleep 0.02; done");
-  params.limit.end = base::boot_now() + 2s;
-  auto running = child::start(params).value();
-  running.limit({});
-  EXPECT_FALSE(running.wait(params.limit.end + 100ms));
-  std::ofstream(folder_.file("go")) << "now";
-  EXPECT_EQ(exit_code_of(running), 0);
-  EXPECT_FALSE(running.time_is_over());
+  bool goes_on = false;
+  for (int attempt = 0; !goes_on && attempt < 3; ++attempt) {  // a busy machine may be too late
+    auto params = shell("while [ ! -e " + folder_.file("go") + " ]; do sleep 0.02; done");
+    params.limit.end = base::boot_now() + 2s;
+    auto running = child::start(params).value();
+    running.limit({});
+    goes_on = !running.wait(params.limit.end + 100ms);
+    if (!goes_on) continue;
+    std::ofstream(folder_.file("go")) << "now";
+    EXPECT_EQ(exit_code_of(running), 0);
+    EXPECT_FALSE(running.time_is_over());
+  }
+  EXPECT_TRUE(goes_on);
 }
 
 TEST_F(process_child, the_stop_of_a_command_is_reported) {

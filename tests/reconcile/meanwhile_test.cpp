@@ -65,13 +65,13 @@ TEST_F(reconcile_test, the_lease_is_renewed_while_the_source_works) {
   unknown("k");
   source.says = {{"k", effect_status::done}};
   source.gate = &gate;
-  params.lease = milliseconds(60);
+  params.lease = milliseconds(1'500);
   begin_round([&] { return store.made(store_call::extend) >= 3; });
   gate.cancel();
   EXPECT_EQ(end_of_round().done, 1u);
   const auto renewals = store.made(store_call::extend);
   io.restart();
-  io.run_for(std::chrono::milliseconds(100));
+  io.run_for(std::chrono::milliseconds(700));
   EXPECT_EQ(store.made(store_call::extend), renewals) << "its work is done";
 }
 

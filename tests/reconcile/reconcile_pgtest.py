@@ -47,7 +47,7 @@ def shop(postgres_server):
 @pytest.fixture
 def config(postgres_server, shop):
     return {"store": {"url": postgres_server.url(shop.database), "timeout": "5s"},
-            "defaults": {"lease": "1s", "upstream_timeout": "1s"},
+            "defaults": {"lease": "1s", "upstream_timeout": "5s"},
             "reconcile": {"query": QUERY, "absent": "none"}}
 
 
@@ -86,7 +86,7 @@ def make_unknown(gateway, key, plan=None):
 
 
 def ask(gateway, key):
-    return gateway.post(key=key, fields=AUTH)
+    return gateway.post_in_time(key=key, fields=AUTH)
 
 
 def request_of(upstream, key):
@@ -106,13 +106,13 @@ def settled(gateway, *keys):
 
 
 def test_the_query_decides(start_gateway, own_upstream, shop, config, fresh_key):
+    config["defaults"]["upstream_timeout"] = "3s"
     gateway = start_gateway(own_upstream, config)
     done, none, died_done, died_none = (fresh_key() for _ in range(4))
     for key in (done, none):
         make_unknown(gateway, key)
     for key in (died_done, died_none):
-        gateway.begin_post(key=key, plan={"gate": "never"}, fields=AUTH)
-        own_upstream.arrived(1, key)
+        gateway.begin_in_time(own_upstream, key=key, plan={"gate": "never"}, fields=AUTH)
     gateway.kill()
     wait_until(lambda: len(gateway.keys("--state", "unknown")) == 4, 20)
     shop.order(request_of(own_upstream, done), 202, ["X-Order", "7", "Link", "a", "Link", "b"],
@@ -143,8 +143,7 @@ def test_not_before_the_upstreams_timeout_is_over(start_gateway, own_upstream, s
     config["defaults"] = {"lease": "1s", "upstream_timeout": "1h"}
     config["gateway"] = {"drain": "1h"}
     gateway = start_gateway(own_upstream, config)
-    with gateway.begin_post(key=key, plan={"gate": "never"}, fields=AUTH):
-        own_upstream.arrived(1, key)
+    with gateway.begin_in_time(own_upstream, key=key, plan={"gate": "never"}, fields=AUTH):
         gateway.kill()
     wait_until(lambda: gateway.state(key) == "unknown", 20)
     before = shop.records()
@@ -288,8 +287,8 @@ def test_the_gateway_reconciles_by_itself(start_gateway, own_upstream, shop, con
     done, none = fresh_key(), fresh_key()
     # Before the key is unknown: nothing may say that it did not happen in between.
     for key in (done, none):
-        with one.begin_post(key=key, plan={"gate": key, **LOST}, fields=AUTH) as request:
-            own_upstream.arrived(1, key)
+        with one.begin_in_time(own_upstream, key=key, plan={"gate": key, **LOST},
+                               fields=AUTH) as request:
             if key == done:
                 shop.order(request_of(own_upstream, key), body=b"kept")
             own_upstream.open(key)
@@ -353,7 +352,7 @@ def test_each_route_has_its_own_probe(start_gateway, own_upstream, shop, config,
     probed, queried = fresh_key(), fresh_key()
     own_upstream.plan("/outcome/", {"status": 200, "effect": False,
                                     "headers": [["Onceguard-Outcome", "done"]]})
-    assert gateway.post("/paid/x", key=probed, plan=LOST, fields=AUTH).status == 500
+    assert gateway.post_in_time("/paid/x", key=probed, plan=LOST, fields=AUTH).status == 500
     make_unknown(gateway, queried)
     reported = reconcile(gateway)
     assert (reported[probed]["means"], reported[probed]["decided"]) == ("probe", "done")

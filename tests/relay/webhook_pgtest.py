@@ -91,7 +91,7 @@ def test_an_endpoint_that_is_not_the_right_one_gets_nothing_and_costs_nothing(sh
 def test_check_finds_files_that_are_missing(shop, relay):
     running = relay("https://127.0.0.1:9", ready=None, tls_ca="/missing.pem",
                     secret_file="/missing.secret")
-    assert running.process.wait(30) == 3
+    assert running.process.wait(60) == 3
     checked = running.command("check")
     assert checked.returncode == 3
     for file in ("/missing.pem", "/missing.secret"):

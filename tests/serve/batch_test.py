@@ -75,7 +75,7 @@ def test_batches_of_the_same_claims_in_another_order_are_both_answered(service):
         for side in sides:
             side.start()
         for side in sides:
-            side.join(20)
+            side.join(60)
         assert sorted(answers) == ["back", "there"]
         there, back = ([each["operation"] for each in answers[name][1]["results"]]
                        for name in ("there", "back"))

@@ -28,7 +28,7 @@ class Beside(DecisionService):
         address = f"127.0.0.1:{self.gateway_port.number}"
         super().write_config({
             **config, "gateway": {"listen": address, **config.get("gateway", {})},
-            "defaults": {"scope": "none", "lease": "2s", **config.get("defaults", {})},
+            "defaults": {"scope": "none", "lease": "8s", **config.get("defaults", {})},
             "upstream": [{"name": "shop", "url": self.upstream.url}]})
 
     def post(self, key, body=b"x"):
@@ -88,7 +88,7 @@ def test_a_waiter_of_the_gateway_hears_of_a_settle_at_once(start):
             busy(client)
             client.complete(running["operation"], 201, "by the client")
             settled = time.monotonic()
-            waiting.join(20)
+            waiting.join(60)
         answer, when = came[0]
         assert (answer.status, answer.body) == (201, b"by the client")
         return when - settled
@@ -121,7 +121,7 @@ def test_a_drain_waits_for_what_runs_and_takes_nothing_new(start):
         busy(client)
         assert service.process.poll() is None
         assert client.complete(running["operation"]).json()["outcome"] == "settled"
-        assert service.process.wait(30) == 0
+        assert service.process.wait(60) == 0
     service.process = None
     assert service.events("stopped")
     assert not os.path.exists(service.address)

@@ -18,11 +18,11 @@ OUTCOMES = set(DOCUMENT["components"]["schemas"]["Outcome"]["discriminator"]["ma
 SETTLES = [path.rsplit("/", 1)[1] for path in DOCUMENT["paths"] if "{operation}" in path]
 
 CONFIG = {
-    "defaults": {"lease": "1s", "backoff": "100ms", "max_request_body": "64KiB"},
+    "defaults": {"backoff": "1m", "max_request_body": "64KiB"},
     "store": {"url": "memory:"},
     "route": [{"path": "/", "required": True, "scope": "header:X-Tenant"},
               {"path": "/seen", "observe": True}],
-    "policy": [{"name": "often", "unknown": "rerun"}],
+    "policy": [{"name": "often", "lease": "2s", "unknown": "rerun"}],
 }
 
 

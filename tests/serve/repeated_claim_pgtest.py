@@ -10,7 +10,7 @@ import pytest
 from support.decisions import DecisionService, parts, stays
 from support.hanging_commits import commits_that_hang
 from support.postgres import Postgres
-from support.waiting import PATIENCE, Stopwatch, wait_until
+from support.waiting import Stopwatch, least_seconds, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +88,9 @@ def test_what_the_first_process_gives_back_is_its_own_lease(server, services):
         assert caller.complete(begun["operation"])["outcome"] == "settled"
 
 
+LATE = ("store_failed", "unguarded")  # of a busy machine, whose store has one second
+
+
 @pytest.mark.parametrize("config", [{}, {"defaults": {"store_failure": "open"}}])
 @pytest.mark.parametrize("before", [None, "release", "fail"])
 def test_a_key_that_an_open_transaction_holds_is_busy(onceguard, tmp_path, server, config, before):
@@ -99,9 +102,11 @@ def test_a_key_that_an_open_transaction_holds_is_busy(onceguard, tmp_path, serve
                                             store=server.url(database))) as service:
         call = service.start().connect()
         if before:
-            begun = call.claim(**wanted)
+            begun = wait_until(lambda: (got := call.claim(**wanted))["verdict"] == "run" and got,
+                               what="a claim")  # it has one second
             terms = {"backoff_ms": 1} if before == "fail" else {}
-            assert call.settle(begun["operation"], before, **terms)["outcome"] == "settled"
+            wait_until(lambda: call.settle(begun["operation"], before, **terms)["outcome"]
+                       == "settled", what="its end")
             wait_until(lambda: service.state(wanted["key"]) in ("failed", "released"), what="it")
         with server.connect(database, autocommit=False) as holder:
             begun = holder.execute("SELECT verdict, lease FROM onceguard.claim(%s, %s, %s)",
@@ -110,14 +115,18 @@ def test_a_key_that_an_open_transaction_holds_is_busy(onceguard, tmp_path, serve
             assert begun[0] == "run"
             for claim in (wanted["claim"], uuid.uuid4().hex):
                 verdicts = [call.claim(**{**wanted, "claim": claim})["verdict"]]
-                while verdicts[-1] == "store_failed":  # of a busy machine, within its second
+                while verdicts[-1] in LATE:
                     verdicts.append(call.claim(**{**wanted, "claim": claim})["verdict"])
                 assert verdicts[-1] == "busy" and len(verdicts) < 20, verdicts
             # Without an id there is no earlier try, and nothing to wait for.
             plain = {name: value for name, value in wanted.items() if name != "claim"}
-            watch = Stopwatch()
-            assert call.claim(**plain)["verdict"] == "busy"
-            assert watch.seconds < 0.4 * PATIENCE
+
+            def seconds_of_a_claim():
+                watch = Stopwatch()
+                verdict = call.claim(**plain)["verdict"]
+                assert verdict in ("busy", *LATE), verdict
+                return watch.seconds if verdict == "busy" else 1.0
+            assert least_seconds(seconds_of_a_claim, 0.4) < 0.4
             holder.execute("SELECT onceguard.complete(%s, 201, null, 'made')", [begun[1]])
             holder.commit()
         again = wait_until(lambda: (got := call.claim(**{**wanted, "claim": uuid.uuid4().hex}))

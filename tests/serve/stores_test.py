@@ -51,6 +51,16 @@ def changed(wanted):
     return other
 
 
+def running(call, make):
+    """A claim that runs; a busy machine may leave too little of one second for others."""
+    def runs():
+        wanted = make()
+        got = call.claim(**wanted)
+        assert got["verdict"] in ("run", "overloaded", "store_failed"), got
+        return got["verdict"] == "run" and (got, wanted)
+    return wait_until(runs, what="a claim that runs")
+
+
 def body_of(answer):
     return (answer.get("answer") or answer["reply"])["body"]
 
@@ -97,10 +107,15 @@ def test_a_failure_backs_off_and_a_release_frees_the_key(service):
 
 def test_a_lease_lives_with_its_connection_and_the_outcome_is_unknown_after_it(start):
     service = start("one", "--lease", "3s")
-    other, claims = service.connect(), [parts(), as_request()]
-    holders = [service.connect() for _ in claims]
-    begun = [holder.claim(**wanted) for holder, wanted in zip(holders, claims)]
-    assert stays(lambda: all(other.claim(**wanted)["verdict"] == "busy" for wanted in claims), 5)
+    other = service.connect()
+    for _ in range(3):  # a busy machine may renew too late, and not each time
+        claims = [parts(), as_request()]
+        holders = [service.connect() for _ in claims]
+        begun = [holder.claim(**wanted) for holder, wanted in zip(holders, claims)]
+        if kept := stays(
+                lambda: all(other.claim(**wanted)["verdict"] == "busy" for wanted in claims), 5):
+            break
+    assert kept
     for holder in holders:
         holder.close()
     for wanted, lost in zip(claims, begun):
@@ -115,16 +130,17 @@ def test_a_lease_lives_with_its_connection_and_the_outcome_is_unknown_after_it(s
 
 def test_work_that_never_began_leaves_its_key_free(start):
     service = start("one", *SECOND)
-    holder, other, wanted = service.connect(), service.connect(), parts(dispatch=False)
-    begun = holder.claim(**wanted)
+    holder, other = service.connect(), service.connect()
+    begun, wanted = running(holder, lambda: parts(dispatch=False))
     holder.close()
     assert taken_over(other, wanted)["token"] > begun["token"]
 
 
-def test_a_takeover_fences_the_attempt_before(start, wanted):
+@pytest.mark.parametrize("make", [parts, as_request])
+def test_a_takeover_fences_the_attempt_before(start, make):
     service = start("one", *SECOND, "--unknown", "rerun")
     slow, quick, late = service.connect(), service.connect(), service.connect()
-    begun = slow.claim(**wanted)
+    begun, wanted = running(slow, make)
     slow.close()
     taken = taken_over(quick, wanted)
     assert taken["token"] > begun["token"]

@@ -130,9 +130,11 @@ def test_the_start_of_a_successor_has_a_limit(start, succeeds):
                  'LISTEN_PID=$$ exec "$@" 3<&0 0</dev/null', "bash", service.binary, "serve",
                  "--config", service.config_path],
                 stdin=there.fileno(), stdout=log, stderr=log, env=clean_environment())
-        silent.settimeout(30)
+        silent.settimeout(60)
         silent.accept()[0].close()  # it opens the store
-        assert ("og-start" in threads_of(service.process)) == succeeds
+        # A thread gives itself its name.
+        wait_until(lambda: ("og-start" in threads_of(service.process)) == succeeds,
+                   what="the thread of the start")
 
 
 SLOW = {"lease": "30m", "upstream_timeout": "1h"}

@@ -136,7 +136,7 @@ class Connection:
         deadline = time.monotonic() + seconds
         while not self.ended:
             left = deadline - time.monotonic()
-            if left <= 0 or not select.select([self.socket], [], [], left)[0]:
+            if not select.select([self.socket], [], [], max(left, 0))[0]:
                 return False
             self._receive()
         return True

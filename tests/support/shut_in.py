@@ -8,7 +8,10 @@ def status_of(pid):
     """Of each of its threads: no new privileges, and a filter of system calls."""
     out = set()
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        lines = (task / "status").read_text().splitlines()
+        try:
+            lines = (task / "status").read_text().splitlines()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # a thread that has just ended
         words = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
         out.add((words["NoNewPrivs"], words["Seccomp"]))
     return out

@@ -23,7 +23,7 @@ class Upstream:
         ports = json.loads(line)
         self.address = ("127.0.0.1", ports["port"])
         self.url = f"http://127.0.0.1:{ports['port']}"
-        self._line = socket.create_connection(("127.0.0.1", ports["control"]), timeout=60)
+        self._line = socket.create_connection(("127.0.0.1", ports["control"]), timeout=120)
         self._answers = self._line.makefile("r", encoding="utf-8")
 
     def close(self):
@@ -45,7 +45,7 @@ class Upstream:
         """What arrived, oldest first; `key` is the field's raw value."""
         return self._say("requests", key=key, **members)
 
-    def arrived(self, count=1, key=None, timeout=10, **members):
+    def arrived(self, count=1, key=None, timeout=50, **members):
         """Waits until that many have arrived and returns all that did."""
         found = self._say("wait", key=key, count=count, timeout=timeout, **members)
         assert len(found) >= count, f"{len(found)} of {count} requests arrived"

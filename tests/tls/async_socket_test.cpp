@@ -2,6 +2,7 @@
 #include "tls/async_socket.hpp"
 
 #include <array>
+#include <poll.h>
 #include <thread>
 #include <vector>
 
@@ -30,7 +31,8 @@ class async_socket_test : public ::testing::Test {
   };
   pair connect() {
     auto ours = std::make_unique<async_socket>(tcp::socket(io), io);
-    const auto ec = testing::run(io, ours->connect(upstream.local_endpoint(), milliseconds(5'000)));
+    const auto ec =
+        testing::run(io, ours->connect(upstream.local_endpoint(), milliseconds(60'000)));
     EXPECT_FALSE(ec) << ec.message();
     return {std::move(ours), upstream.accept()};
   }
@@ -38,6 +40,11 @@ class async_socket_test : public ::testing::Test {
     asio::write(socket, asio::buffer(text.data(), text.size()));
   }
   std::string_view text_of(const transfer& read) const { return {buffer.data(), read.bytes}; }
+  /// What was sent may be on its way for a moment, also on one machine.
+  static void await_readable(async_socket& socket) {
+    pollfd arrived{socket.raw().native_handle(), POLLIN, 0};
+    EXPECT_EQ(::poll(&arrived, 1, 60'000), 1);
+  }
 };
 
 TEST_F(async_socket_test, nothing_came_in_time) {
@@ -57,10 +64,12 @@ TEST_F(async_socket_test, what_is_there_is_read_now) {
   auto both = connect();
   EXPECT_EQ(both.ours->read_now(buffer).failure, asio::error::would_block);
   send(both.theirs, "there");
+  await_readable(*both.ours);
   const auto read = both.ours->read_now(buffer);
   EXPECT_FALSE(read.failure);
   EXPECT_EQ(text_of(read), "there");
   both.theirs.close();
+  await_readable(*both.ours);
   EXPECT_EQ(both.ours->read_now(buffer).failure, asio::error::eof);
 }
 
@@ -77,14 +86,15 @@ TEST_F(async_socket_test, what_came_while_the_process_stood_still_is_read) {
   }
   auto both = connect();
   std::optional<transfer> read;
-  auto reading = both.ours->read_some(buffer, milliseconds(30));
+  auto reading = both.ours->read_some(buffer, milliseconds(300));
   asio::co_spawn(io, std::move(reading), [&](std::exception_ptr, const transfer& t) { read = t; });
   io.restart();
   io.poll();
   for (auto& other : others) send(other.theirs, "x");
-  const auto passed = base::boot_now() + milliseconds(100);
+  const auto passed = base::boot_now() + milliseconds(400);
   while (base::boot_now() < passed) std::this_thread::yield();
   send(both.theirs, "there");
+  await_readable(*both.ours);
   while (!read) io.run_one();
   EXPECT_FALSE(read->failure) << read->failure.message();
   EXPECT_EQ(text_of(*read), "there");
@@ -120,13 +130,13 @@ class silent_address_test : public async_socket_test {
 };
 
 TEST_F(silent_address_test, leaves_time_for_the_next) {
-  constexpr milliseconds all{2'000};
-  std::vector<address> addresses(20, here);
+  constexpr milliseconds all{20'000};
+  std::vector<address> addresses(200, here);
   addresses.front() = silent;
   const auto begin = base::boot_now();
   EXPECT_FALSE(testing::run(io, ours.connect(addresses, port, all)));
   EXPECT_EQ(ours.raw().remote_endpoint(), upstream.local_endpoint());
-  EXPECT_LT(base::boot_now() - begin, all) << "it took a twentieth";
+  EXPECT_LT(base::boot_now() - begin, all) << "it took a two-hundredth";
 }
 
 TEST_F(silent_address_test, is_the_last_of_a_socket_that_is_closed_meanwhile) {

@@ -25,7 +25,7 @@ async def end(world, gateway, how):
     if how["by"] == "SIGKILL":
         await in_thread(gateway.kill)
         return
-    code = await in_thread(gateway.stop, 60)
+    code = await in_thread(gateway.stop, 120)
     if code != 0:
         world.deaths.append(f"SIGTERM ended a gateway with {code}")
 

@@ -33,6 +33,8 @@ class broker_server {
 
   /// Makes a queue with a hold of `broker_under_test::hold`.
   [[nodiscard]] virtual test_queue make_queue() = 0;
+  /// One whose holds are so long that none ends on a busy machine.
+  [[nodiscard]] virtual test_queue make_patient_queue() { return make_queue(); }
   /// For many messages, and consumers that come and go.
   [[nodiscard]] virtual test_queue make_busy_queue() { return make_queue(); }
   /// A URL of a consumer whose queue does not exist.

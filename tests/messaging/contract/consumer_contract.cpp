@@ -44,49 +44,54 @@ TEST_P(consumer_contract, a_message_without_an_id_has_none) {
 }
 
 TEST_P(consumer_contract, what_was_acknowledged_never_comes_again) {
-  publish_numbers(3);
-  {
+  within_the_hold([&] {
+    publish_numbers(3);
     const auto receiver = connect();
     for (const auto& got : take_all(*receiver, 3)) acknowledge(*receiver, got);
-  }
+  });
   const auto second = connect();
   expect_none(*second, GetParam().hold + 500ms);
 }
 
 TEST_P(consumer_contract, what_was_not_acknowledged_comes_again_when_the_consumer_is_gone) {
-  publish_numbers(2);
-  {
+  within_the_hold([&] {
+    publish_numbers(2);
     const auto receiver = connect();
     const auto got = take_all(*receiver, 2);
     acknowledge(*receiver, got[0]);
-  }
+  });
   const auto second = connect();
-  const auto again = take_one(*second);
-  EXPECT_EQ(again.received.payload, "1");
-  if (second->traits().counts) {
-    EXPECT_GE(again.count, 2u);
-  }
-  acknowledge(*second, again);
+  wait_until("an acknowledgement within the hold", [&] {
+    const auto again = take_one(*second);
+    EXPECT_EQ(again.received.payload, "1");
+    if (second->traits().counts) {
+      EXPECT_GE(again.count, 2u);
+    }
+    acknowledge(*second, again);
+    return true;
+  });
   expect_none(*second);
 }
 
 TEST_P(consumer_contract, a_consumer_that_is_killed_loses_nothing) {
-  publish_numbers(5);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    try {
-      const auto receiver = connect();
-      const auto got = take_all(*receiver, 5);
-      acknowledge(*receiver, got[2]);
-      ::kill(::getpid(), SIGKILL);  // before the consumer is closed
-    } catch (...) {
-      ::_exit(1);
+  within_the_hold([&] {
+    publish_numbers(5);
+    const pid_t child = ::fork();
+    if (child < 0) throw std::runtime_error("fork failed");
+    if (child == 0) {
+      try {
+        const auto receiver = connect();
+        const auto got = take_all(*receiver, 5);
+        acknowledge(*receiver, got[2]);
+        ::kill(::getpid(), SIGKILL);  // before the consumer is closed
+      } catch (...) {
+        ::_exit(1);
+      }
     }
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFSIGNALED(status));
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    if (!WIFSIGNALED(status)) throw std::runtime_error("it ended by itself");
+  });
   const auto second = connect();
   // What was acknowledged in a bundle may come again; where the order counts, it does.
   std::set<std::string> expected{"0", "1", "3", "4"};
@@ -191,14 +196,18 @@ TEST_P(consumer_contract, two_consumers_share_the_messages) {
 
 TEST_P(consumer_contract, a_delivery_that_is_held_for_too_long_goes_to_another) {
   if (GetParam().hold == 0ms) return;
+  queue_ = server().make_queue();
   publish({text("x", "1")});
   const auto slow = connect();
   EXPECT_EQ(slow->traits().hold, GetParam().hold);
   const auto first = take_one(*slow);
   const auto other = connect();
-  const auto again = take_one(*other);
-  EXPECT_EQ(again.received.payload, "x");
-  acknowledge(*other, again);
+  wait_until("an acknowledgement within the hold", [&] {
+    const auto again = take_one(*other);
+    EXPECT_EQ(again.received.payload, "x");
+    acknowledge(*other, again);
+    return true;
+  });
   const auto late = slow->acknowledge(first.tag);
   if (!late) {
     EXPECT_EQ(late.error().code, errc::not_found);
@@ -207,17 +216,22 @@ TEST_P(consumer_contract, a_delivery_that_is_held_for_too_long_goes_to_another) 
 
 TEST_P(consumer_contract, a_delivery_that_is_extended_stays) {
   if (GetParam().hold == 0ms) return;
-  publish({text("x", "1")});
-  const auto receiver = connect();
-  const auto got = take_one(*receiver);
-  const auto other = connect();
-  const auto until = base::boot_now() + 2 * GetParam().hold;
-  while (base::boot_now() < until) {
-    ASSERT_TRUE(receiver->extend(got.tag).has_value());
-    EXPECT_TRUE(take(*other, 1, GetParam().hold / 4).empty());
-  }
-  acknowledge(*receiver, got);
-  expect_none(*other, GetParam().hold + 500ms);
+  const auto stays = [&] {
+    queue_ = server().make_queue();
+    publish({text("x", "1")});
+    const auto receiver = connect();
+    const auto got = take_one(*receiver);
+    const auto other = connect();
+    const auto until = base::boot_now() + 2 * GetParam().hold;
+    while (base::boot_now() < until) {
+      if (!receiver->extend(got.tag)) return false;
+      if (!take(*other, 1, GetParam().hold / 4).empty()) return false;
+    }
+    if (!receiver->acknowledge(got.tag)) return false;
+    return take(*other, 1, GetParam().hold + 500ms).empty();
+  };
+  // A busy machine may be too late with an extension.
+  EXPECT_TRUE(stays() || stays() || stays());
 }
 
 TEST_P(consumer_contract, what_is_not_held_can_not_be_settled) {

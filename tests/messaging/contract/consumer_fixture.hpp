@@ -1,6 +1,7 @@
 // A consumer and a publisher of each broker, for the suites of the contract.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -13,6 +14,7 @@
 
 #include "base/clock.hpp"
 #include "messaging/contract/broker_server.hpp"
+#include "support/waiting.hpp"
 
 namespace onceguard::testing {
 using namespace std::chrono_literals;
@@ -103,7 +105,16 @@ class consumer_fixture : public ::testing::TestWithParam<tested_broker> {
     if (!reply) throw std::runtime_error("acknowledge: " + reply.error().detail);
   }
 
-  const test_queue queue_ = server().make_queue();
+  /// Sets up a queue whose holds end. Where a busy machine is too late for one, it begins anew.
+  void within_the_hold(const std::function<void()>& set_up) {
+    wait_until("what has to be done within the hold", [&] {
+      queue_ = server().make_queue();
+      set_up();
+      return true;
+    });
+  }
+
+  test_queue queue_ = server().make_patient_queue();
 };
 
 }  // namespace onceguard::testing

@@ -77,7 +77,7 @@ TEST_F(mqtt_publisher, tls_checks_the_certificate_of_the_server) {
                           "\nallow_anonymous true");
   const auto consumer = [&](const std::string& more, const std::string& scheme = "mqtts") {
     auto params = params_of(secret.url("t?client_id=c" + more, {}, scheme));
-    params.timeout = 2s;
+    params.timeout = scheme == "mqtts" ? 20s : 2s;  // in the clear, nothing is ever answered
     return messaging::open_consumer(params);
   };
   const auto receiver = consumer("&ca=" + ours.file());

@@ -92,14 +92,12 @@ class nats_session {
 class nats_broker final : public broker_server {
  public:
   static constexpr milliseconds hold{2'000};
+  static constexpr milliseconds patient_hold{60'000};
 
   explicit nats_broker(const std::string& settings = {}) : server_(settings) {}
 
-  [[nodiscard]] test_queue make_queue() override {
-    const auto stream = add_stream();
-    nats_session(server_.url()).add_consumer(stream, "reader", hold);
-    return queue_of(stream);
-  }
+  [[nodiscard]] test_queue make_queue() override { return queue_held_for(hold); }
+  [[nodiscard]] test_queue make_patient_queue() override { return queue_held_for(patient_hold); }
   [[nodiscard]] std::string missing_url() override { return server_.url("/missing/reader"); }
   void stop() override { server_.stop(SIGKILL); }
   void start() override { server_.start(); }
@@ -119,6 +117,12 @@ class nats_broker final : public broker_server {
   }
 
  private:
+  [[nodiscard]] test_queue queue_held_for(milliseconds held_for) {
+    const auto stream = add_stream();
+    nats_session(server_.url()).add_consumer(stream, "reader", held_for);
+    return queue_of(stream);
+  }
+
   nats_server server_;
   int streams_ = 0;
 };

@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "messaging/contract/nats_broker.hpp"
+#include "support/waiting.hpp"
 
 namespace onceguard::testing {
 
@@ -68,6 +69,14 @@ class nats_fixture : public ::testing::Test {
     auto got = take(source, 1);
     if (got.size() != 1) throw std::runtime_error("no delivery came");
     return std::move(got.front());
+  }
+  /// What a busy machine has held for too long comes to the holder again.
+  static void settle(messaging::consumer& holder, messaging::delivery got) {
+    wait_until("an acknowledgement within the hold", [&] {
+      if (holder.acknowledge(got.tag)) return true;
+      got = take_one(holder);
+      return false;
+    });
   }
   static std::string property(const messaging::delivery& got, std::string_view name) {
     const auto* const value = messaging::property_of(got.received, name);

@@ -200,7 +200,11 @@ TEST_F(nats_publisher, a_missing_permission_has_the_words_of_the_server) {
       "{ publish: { deny: \"closed.>\" } } }] }");
   auto params = at(strict.server().url("/closed.a", "me:secret@"));
   params.timeout = 1'500ms;
-  const auto lonely = messaging::open_publisher(params).value();
+  std::unique_ptr<messaging::publisher> lonely;
+  wait_until("a server that answers within the timeout", [&] {
+    lonely = messaging::open_publisher(params).value();
+    return true;
+  });
   const std::vector<message> batch{text("x")};
   const auto out = lonely->publish(batch);
   ASSERT_FALSE(out.has_value());

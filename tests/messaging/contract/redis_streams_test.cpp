@@ -185,7 +185,7 @@ TEST_F(redis_streams_holds, a_delay_outlives_the_consumer_that_wanted_it) {
   publish_text("y");
   const auto begin = base::boot_now();
   {
-    const auto receiver = open("&hold=1500ms");
+    const auto receiver = open("&hold=2400ms");
     const auto got = take_all(*receiver, 2);
     ASSERT_TRUE(receiver->give_back(got.at(0).tag, 2'500ms).has_value());
     ASSERT_TRUE(receiver->give_back(got.at(1).tag, 700ms).has_value());

@@ -15,10 +15,8 @@ class sqs_broker final : public broker_server {
   /// `ending`: of the queues' names, ".fifo" of FIFO queues.
   explicit sqs_broker(std::string ending = {}) : ending_(std::move(ending)) {}
 
-  [[nodiscard]] test_queue make_queue() override {
-    const auto name = new_queue(R"("VisibilityTimeout":"2")");
-    return {server_.url(name), server_.url(name), {}};
-  }
+  [[nodiscard]] test_queue make_queue() override { return queue_held_for("2"); }
+  [[nodiscard]] test_queue make_patient_queue() override { return queue_held_for("60"); }
   [[nodiscard]] std::string missing_url() override { return server_.url("missing" + ending_); }
   void stop() override { server_.stop(); }
   void start() override { server_.start(); }
@@ -35,6 +33,11 @@ class sqs_broker final : public broker_server {
   std::string new_queue(const std::string& attributes) { return new_queue(attributes, ending_); }
 
  private:
+  [[nodiscard]] test_queue queue_held_for(const std::string& seconds) {
+    const auto name = new_queue(R"("VisibilityTimeout":")" + seconds + '"');
+    return {server_.url(name), server_.url(name), {}};
+  }
+
   const std::string ending_;
   sqs_server server_;
   int made_ = 0;

@@ -130,7 +130,8 @@ TEST_F(subscription_waiting, one_that_always_seems_away_stops_nobody_and_is_dead
         queue_->put("good", "good" + std::to_string(++tries));
         if (one.blamed + 1 == 3) return one_of(inbox_result::dead);
         auto out = away();
-        out.retry_after = milliseconds(1);
+        // Long beside the pause of a probe, which would else try it again before the good one.
+        out.retry_after = milliseconds(100);
         return out;
       }),
       [&] { return queue_->settled() == 4; })

@@ -116,14 +116,14 @@ TEST_P(list_contract, what_needs_a_person_is_unknown_or_was_never_settled) {
       settle_of(claim_of("failed"), caller_.leased(claim_of("failed")), settle_kind::fail));
   list_filter filter;
   filter.needs_person = true;
-  caller_.sweep();
+  caller_.sweep_whole();
   EXPECT_THAT(keys(filter), ElementsAre("unknown"));
   advance(lease_length);
-  caller_.sweep();
+  caller_.sweep_whole();
   EXPECT_THAT(keys(filter), UnorderedElementsAre("unknown", "gone"));
   advance(request.about->run_timeout + milliseconds(1));
   caller_.leased(claim_of("running"));
-  caller_.sweep();
+  caller_.sweep_whole();
   EXPECT_THAT(keys(filter), UnorderedElementsAre("stuck", "unknown", "gone"));
   EXPECT_THAT(keys(filter, 1), UnorderedElementsAre("stuck", "unknown", "gone"));
   filter.text = "on";
@@ -134,7 +134,7 @@ TEST_P(list_contract, what_a_person_has_ended_needs_nobody_any_more) {
   abandon(claim_of("did"), unknown_reason::upstream_status);
   abandon(claim_of("did not"), unknown_reason::upstream_status);
   advance(lease_length + claim_of("did").about->run_timeout);
-  caller_.sweep();
+  caller_.sweep_whole();
   list_filter filter;
   filter.needs_person = true;
   EXPECT_EQ(keys(filter).size(), 2u);

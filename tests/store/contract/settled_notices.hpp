@@ -56,7 +56,7 @@ inline void await_notice(blocking_store& caller, settled_notices& notices, const
       if (notices.has(request.id)) return;
       ::poll(nullptr, 0, 5);
     }
-    ASSERT_LT(i, 100) << "no record was announced";
+    ASSERT_LT(i, 600) << "no record was announced";
   }
 }
 

@@ -13,8 +13,7 @@ using ::testing::HasSubstr;
 class dynamodb_table_test : public dynamodb_fixture {
  protected:
   [[nodiscard]] error refusal(const std::string& table) const {
-    auto opened =
-        dynamodb::dynamodb_store::open(params_for(server_.url(table), milliseconds(2'000)));
+    auto opened = dynamodb::dynamodb_store::open(params_for(server_.url(table), patience));
     if (opened) throw std::logic_error("it was opened");
     return opened.error();
   }

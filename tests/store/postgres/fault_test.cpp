@@ -97,11 +97,12 @@ TEST_F(postgres_fault_test, a_claim_waits_for_a_server_that_restarts_within_the_
   postgres_database database(server);
   auto value = params();
   value.url = database.url();
+  value.timeout = std::chrono::minutes(2);  // on a busy machine a start takes long
   const auto tested = open(value);
   server.stop(SIGQUIT);
   auto reply = meanwhile([&] {
     blocking_store own(*tested);
-    return own.try_claim(claim_of("k")).has_value();
+    return own.try_claim(claim_of("k"), std::chrono::minutes(2)).has_value();
   });
   server.start();
   EXPECT_TRUE(reply.get());
@@ -112,7 +113,7 @@ TEST_F(postgres_fault_test, a_claim_is_repeated_until_its_commit_has_waited_for_
   postgres_database database(server);
   auto parameters = params();
   parameters.url = database.url();
-  parameters.timeout = patience;
+  parameters.timeout = std::chrono::minutes(2);  // of all that the test does while the claim waits
   const auto tested = open(parameters);
   auto& admin = database.admin();
   const auto in_sync_wait = [](const std::string& description) {
@@ -138,7 +139,7 @@ TEST_F(postgres_fault_test, a_claim_is_repeated_until_its_commit_has_waited_for_
   });
   auto reply = meanwhile([&] {
     blocking_store own(*tested);
-    return own.try_claim(claim_of("k"));
+    return own.try_claim(claim_of("k"), std::chrono::minutes(2));
   });
   // The record becomes visible when the wait of its commit is cancelled. Other commits may wait
   // too, such as those that set up a connection.

@@ -265,7 +265,7 @@ def test_nothing_runs_twice_across_the_death_of_the_pooler(start, pooler, own_up
             pooler.kill()
             pooler.start()
         for sender in senders:
-            sender.join(60)
+            sender.join(300)
             assert not sender.is_alive()
     finally:
         over.set()

@@ -2,10 +2,11 @@
 // contract.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include "base/hash.hpp"
+#include "store/contract/fault_acts.hpp"
 #include "store/redis/fixture.hpp"
-#include "support/waiting.hpp"
 
 namespace onceguard::testing {
 namespace {
@@ -44,7 +45,7 @@ TEST_F(redis_notes_test, claims_completes_releases_and_their_repeats_write_none)
   }
   caller_.leased(claim_of("running"));
   EXPECT_EQ(caller_.claim(claim_of("running")).kind, verdict_kind::busy);
-  caller_.sweep();
+  caller_.sweep_whole();
   EXPECT_THAT(notes(), IsEmpty());
 }
 
@@ -57,22 +58,29 @@ TEST_F(redis_notes_test, a_sweep_drops_a_note_that_no_record_bears_out_and_keeps
   change.completed = true;
   EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
   EXPECT_EQ(needs_person().records.size(), 1u);
-  caller_.sweep();
+  caller_.sweep_whole();
   EXPECT_THAT(notes(), ElementsAre(note_of(claim_of("open"))));
 }
 
 TEST_F(redis_notes_test, a_sweep_notes_a_record_whose_holder_is_gone_once_its_lease_is_over) {
-  auto request = claim_of("gone");
-  request.lease = milliseconds(2'500);
-  caller_.leased(request);
-  caller_.sweep();
-  EXPECT_THAT(notes(), IsEmpty());
-  wait_until("the end of the lease",
-             [&] { return caller_.seen(request.id).state == observed_state::unknown; });
-  EXPECT_THAT(notes(), IsEmpty());
-  caller_.sweep();
-  EXPECT_THAT(notes(), ElementsAre(note_of(request)));
-  EXPECT_EQ(needs_person().records.size(), 1u);
+  redis_server still({}, true);
+  constexpr std::int64_t now = 1'700'000'000'000;
+  still.set_clock(now);
+  const auto tested = open(still);
+  blocking_store caller(*tested);
+  const auto noted = [&] { return still.session().list({"HKEYS", "onceguard:attention"}); };
+  const auto request = claim_of("gone");
+  caller.leased(request);
+  caller.sweep_whole();
+  EXPECT_THAT(noted(), IsEmpty());
+  still.set_clock(now + lease_length.count());
+  EXPECT_EQ(caller.seen(request.id).state, observed_state::unknown);
+  EXPECT_THAT(noted(), IsEmpty());
+  caller.sweep_whole();
+  EXPECT_THAT(noted(), ElementsAre(note_of(request)));
+  list_filter filter;
+  filter.needs_person = true;
+  EXPECT_EQ(caller.list(filter).records.size(), 1u);
 }
 
 TEST_F(redis_notes_test, a_sweep_notes_a_value_that_is_no_record) {
@@ -80,8 +88,21 @@ TEST_F(redis_notes_test, a_sweep_notes_a_value_that_is_no_record) {
   admin.run({"LPUSH", name_of(claim_of("list")), "item"});
   admin.run({"SET", name_of(claim_of("text")), "another text"});
   caller_.completed(claim_of("good"));
-  caller_.sweep();
+  caller_.sweep_whole();
   EXPECT_EQ(needs_person().unreadable.size(), 2u);
+}
+
+TEST_F(redis_notes_test, a_server_that_is_slower_than_a_sweep_goes_on_is_swept_by_steps) {
+  abandon(claim_of("unknown"));
+  server_.session().run({"DEL", "onceguard:attention"});
+  server_.pause();
+  auto slow = meanwhile([this] {
+    ::poll(nullptr, 0, 1'200);
+    server_.go_on();
+    return true;
+  });
+  caller_.sweep();
+  EXPECT_THAT(notes(), ElementsAre(note_of(claim_of("unknown"))));
 }
 
 TEST_F(redis_notes_test, a_sweep_passes_all_records_of_a_store_that_needs_many_steps) {
@@ -89,7 +110,7 @@ TEST_F(redis_notes_test, a_sweep_passes_all_records_of_a_store_that_needs_many_s
   abandon(claim_of("unknown"));
   server_.session().run({"DEL", "onceguard:attention"});
   EXPECT_TRUE(needs_person().records.empty());
-  caller_.sweep();
+  caller_.sweep_whole();
   EXPECT_EQ(needs_person().records.size(), 1u);
 }
 

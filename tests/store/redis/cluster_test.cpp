@@ -194,6 +194,7 @@ TEST_F(redis_cluster_test, a_slot_can_move_to_a_master_that_has_just_joined) {
 }
 
 TEST_F(redis_cluster_test, every_key_runs_once_during_planned_failovers_under_load) {
+  take_for_failed_after(milliseconds(2'000));
   const auto tested = open_cluster("min_replicas=1");
   blocking_store reader(*tested);
   const auto before = reader.vitals().identity;
@@ -207,6 +208,7 @@ TEST_F(redis_cluster_test, every_key_runs_once_during_planned_failovers_under_lo
 }
 
 TEST_F(redis_cluster_test, every_key_runs_once_while_masters_crash_under_load) {
+  take_for_failed_after(milliseconds(2'000));
   const auto tested = open_cluster("min_replicas=1");
   blocking_store reader(*tested);
   std::size_t turn = 0;
@@ -223,6 +225,7 @@ TEST_F(redis_cluster_test, every_key_runs_once_while_masters_crash_under_load) {
 }
 
 TEST_F(redis_cluster_test, a_promoted_replica_counts_as_a_loss_unless_replicas_confirm_writes) {
+  take_for_failed_after(milliseconds(2'000));
   const auto tested = open_cluster();
   blocking_store caller(*tested);
   caller.completed(claim_of("k"));

@@ -37,6 +37,16 @@ class redis_fixture : public ::testing::Test {
   }
   store_ptr open() { return open(server_); }
 
+  /// Of what is refused within a short timeout: a busy machine may not get as far as the reason.
+  template <class Refusal>
+  static void await_reason(const std::string& words, Refusal refusal) {
+    wait_until("the reason", [&] {
+      const std::string detail = refusal().detail;
+      if (detail.find(words) == std::string::npos) throw std::runtime_error(detail);
+      return true;
+    });
+  }
+
   [[nodiscard]] static std::string name_of(const claim& request) {
     return "onceguard:r:" + std::string(base::as_chars(request.id));
   }

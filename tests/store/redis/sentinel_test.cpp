@@ -57,9 +57,11 @@ TEST_F(redis_sentinel_test,
        an_unknown_master_name_is_refused_and_absent_sentinels_are_unreachable) {
   auto url = fleet_.url();
   url.replace(url.find("/main"), 5, "/other");
-  const auto unknown = refusal_of(url);
-  EXPECT_EQ(unknown.code, errc::store_unreachable);
-  EXPECT_THAT(unknown.detail, HasSubstr("no master named other"));
+  await_reason("no master named other", [&] {
+    auto unknown = refusal_of(url);
+    EXPECT_EQ(unknown.code, errc::store_unreachable);
+    return unknown;
+  });
   const auto nobody =
       refusal_of("redis+sentinel://127.0.0.1:" + std::to_string(free_port()) + "/main");
   EXPECT_EQ(nobody.code, errc::store_unreachable);
@@ -165,9 +167,7 @@ TEST_F(redis_sentinel_test, a_master_whose_replicas_hang_confirms_no_claim) {
     if (each != &master) each->pause();
   }
   const auto request = claim_of("alone");
-  const auto verdict = caller.try_claim(request, milliseconds(1'500));
-  ASSERT_FALSE(verdict);
-  EXPECT_EQ(verdict.error().effect, effect::unknown);
+  expect_in_doubt(caller, request, milliseconds(1'500));
   for (auto* each : fleet_.servers()) each->go_on();
   const auto after = claim_until_known(caller, request);
   ASSERT_TRUE(after);

@@ -72,7 +72,9 @@ awaitable<std::optional<error>> attention_notes::sweep(steady_time pause_at, ste
     return std::exchange(position_, {});
   }();
   if (here.left.empty()) here.left = pool_.servers();
-  while (!here.left.empty() && base::boot_now() < pause_at) {
+  // One step at least: a server that was slow to say what it is would be swept never.
+  for (bool first = true; !here.left.empty() && (first || base::boot_now() < pause_at);
+       first = false) {
     const auto last = co_await sweep_some(here, until);
     if (!last) co_return last.error();  // the next sweep begins a new round
     if (!*last) continue;
