@@ -127,10 +127,7 @@ process::run_limit command_attempt::limit_of(const attempt_lease& held) const {
   if (!held.left || !rules_.end_when_lost) return out;
   // Read before: whatever time passes between the two, the limit comes too early, not too late.
   const auto now = base::boot_now();
-  // What is killed takes a moment to end, on a busy machine a long one. The lease is renewed long
-  // before that moment.
-  constexpr milliseconds longest_death{250};
-  out.end = now + held.left() - std::min(longest_death, held.length / 20);
+  out.end = now + held.left() - process::killed_before_end(held.length);
   // Another attempt may run once the lease is over. So the grace lies before that, and is short:
   // what can't be renewed for a while may be renewed in time after all.
   out.warning = out.end - std::min(rules_.grace, held.length / 10);

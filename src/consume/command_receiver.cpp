@@ -106,11 +106,14 @@ class command final : public receiver {
 
   /// The guardian holds it, also while this process is stopped. The timeout is held here, just
   /// before.
-  static process::run_limit limit_of(const handover& given, process::time_point end) {
+  [[nodiscard]] process::run_limit limit_of(const handover& given, process::time_point end) const {
     const auto now = base::boot_now();  // before the lease is looked at: not too late
     process::run_limit out;
     out.end = end + milliseconds(1'000);
-    if (given.lease != nullptr) out.end = std::min(out.end, now + given.lease->left());
+    if (given.lease != nullptr) {
+      const auto before = process::killed_before_end(params_.inbox.lease);
+      out.end = std::min(out.end, now + given.lease->left() - before);
+    }
     return out;
   }
 

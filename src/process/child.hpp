@@ -1,6 +1,7 @@
 // A command as a child process, in a process group and a session of its own. All processes that
 // come of it end with this process, however this process ends.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdint>
@@ -26,6 +27,14 @@ struct run_limit {
   /// Equal in both.
   friend bool operator==(const run_limit&, const run_limit&) = default;
 };
+
+/// How long before its lease is over a command is to be killed. What is killed takes a moment to
+/// end, on a busy machine a long one, and another attempt may run once the lease is over. A lease
+/// is renewed long before that moment.
+[[nodiscard]] constexpr milliseconds killed_before_end(milliseconds lease) noexcept {
+  constexpr milliseconds longest_death{250};
+  return std::min(longest_death, lease / 20);
+}
 
 /// What runs, and with what.
 struct child_params {

@@ -1,8 +1,9 @@
 // Notes of what needs a person: who writes them, and who drops them. What is listed is in the
 // contract.
+#include <poll.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 
 #include "base/hash.hpp"
 #include "store/contract/fault_acts.hpp"
