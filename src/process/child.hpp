@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <optional>
@@ -31,8 +32,9 @@ struct run_limit {
 /// How long before its lease is over a command is to be killed. What is killed takes a moment to
 /// end, on a busy machine a long one, and another attempt may run once the lease is over. A lease
 /// is renewed long before that moment.
-[[nodiscard]] constexpr milliseconds killed_before_end(milliseconds lease) noexcept {
-  constexpr milliseconds longest_death{250};
+[[nodiscard]] constexpr std::chrono::milliseconds killed_before_end(
+    std::chrono::milliseconds lease) noexcept {
+  constexpr std::chrono::milliseconds longest_death{250};
   return std::min(longest_death, lease / 20);
 }
 
