@@ -1,12 +1,12 @@
 // Notes of what needs a person: who writes them, and who drops them. What is listed is in the
 // contract.
 #include <poll.h>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/hash.hpp"
-#include "store/contract/fault_acts.hpp"
 #include "store/redis/fixture.hpp"
 
 namespace onceguard::testing {
@@ -97,12 +97,12 @@ TEST_F(redis_notes_test, a_server_that_is_slower_than_a_sweep_goes_on_is_swept_b
   abandon(claim_of("unknown"));
   server_.session().run({"DEL", "onceguard:attention"});
   server_.pause();
-  auto slow = meanwhile([this] {
+  std::thread later([this] {
     ::poll(nullptr, 0, 1'200);
     server_.go_on();
-    return true;
   });
-  caller_.sweep();
+  EXPECT_TRUE(caller_.try_sweep(1'000));
+  later.join();
   EXPECT_THAT(notes(), ElementsAre(note_of(claim_of("unknown"))));
 }
 
