@@ -13,6 +13,7 @@ namespace {
 
 constexpr milliseconds first_pause{25};
 constexpr unsigned most_doublings = 5;  // 0.8 s
+constexpr milliseconds least_try{50};
 constexpr unsigned most_connects = 3;   // of a request that nobody takes
 constexpr int longest_poll_ms = 1'000;
 
@@ -153,7 +154,10 @@ class client::loop {
   void again(transfer_list::iterator which, error why) {
     const auto pause = aws::jittered(which->attempts++, first_pause, most_doublings);
     which->ready_at = base::boot_now() + pause;
-    if (which->ready_at >= which->job->give_up_at) return fail(which, under_way_, std::move(why));
+    // What became of a try that is cut off is not known, and so of one with no time for an answer.
+    if (which->ready_at + least_try >= which->job->give_up_at) {
+      return fail(which, under_way_, std::move(why));
+    }
     which->last = std::move(why);
     owner_.repeats_.fetch_add(1, std::memory_order_relaxed);
     idle_.push_back(std::move(which->exchange));
