@@ -14,7 +14,7 @@ namespace {
 constexpr milliseconds first_pause{25};
 constexpr unsigned most_doublings = 5;  // 0.8 s
 constexpr milliseconds least_try{50};
-constexpr unsigned most_connects = 3;   // of a request that nobody takes
+constexpr unsigned most_connects = 3;  // of a request that nobody takes
 constexpr int longest_poll_ms = 1'000;
 
 /// A request on its way.
