@@ -187,8 +187,7 @@ def test_what_came_again_under_another_scope_is_said(start_gateway, onceguard, o
     def said_in_the_end(text):  # what is counted may be counted after its answer
         return wait_until(lambda: text in (one := found())["text"] and one, what=text)
     said = said_in_the_end("under another scope: 2 times, and ran it again")
-    assert said["level"] == "warning", said
-    assert "jwt:sub" in said["remedy"]
+    assert said["level"] == "warning" and "jwt:sub" in said["remedy"], said
     post_as("/watched", "ann-1", "ann-2")
     text = "2 times, and ran it again; once where it observes, and would run it again"
     assert said_in_the_end(text)["text"].endswith(text)

@@ -187,9 +187,9 @@ TEST_F(line_writer_test, a_reader_that_sleeps_is_waited_for_once) {
   std::size_t more = 0;
   for (auto again = waited; again >= line_writer::patience; ++more) {
     ASSERT_LT(more, 5U) << "it is waited for each time";
-    const auto asked = base::boot_now();
+    const auto begin = base::boot_now();
     EXPECT_FALSE(out.write_surely("two\n"));
-    again = base::boot_now() - asked;
+    again = base::boot_now() - begin;
   }
   // It reads again.
   EXPECT_EQ(read_bytes(2U * page + 1 + 4 + 4 * more).size(), 2U * page + 1 + 4 + 4 * more);

@@ -14,7 +14,7 @@ from support.expecting import assert_first, assert_replay_of
 from support.ports import Port
 from support.secure import SecureConnection, trusting
 from support.stuck_thread import StuckThread, threads_called
-from support.upgrading import Descendant, adopting_orphans, upgrade
+from support.upgrading import Descendant, adopting_orphans, is_gone, stop, upgrade
 from support.waiting import Stopwatch, wait_until
 
 # Far above what a slow machine needs for a request.
@@ -31,23 +31,11 @@ def send(connection, target, key, plan=None):
     connection.send_request("POST", target, fields_for(key, plan), b"x")
 
 
-def is_gone(process):
-    """Whoever has taken note of its end."""
-    return process.poll() is not None or not os.path.exists(f"/proc/{process.pid}")
-
-
 def opened_for_writing(pipe):
     try:
         return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
     except OSError:
         return None  # nobody reads it yet
-
-
-def stop(process):
-    """Nothing where it has ended: it waits two seconds for who writes its configuration, and a busy
-    machine may be later."""
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(signal.SIGSTOP)
 
 
 def test_the_new_process_serves_and_the_old_one_ends(start_gateway, upstream, fresh_key):

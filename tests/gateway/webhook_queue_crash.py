@@ -12,6 +12,14 @@ from support.waiting import scaled, wait_until
 SECRET = "a secret"
 
 
+def post_signed(gateway, name):
+    """The status of a delivery."""
+    body = b'{"name":"%s"}' % name.encode()
+    mark = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+    fields = [("X-GitHub-Delivery", name), ("X-Hub-Signature-256", f"sha256={mark}")]
+    return gateway.post("/github", body=body, fields=fields, timeout=5).status
+
+
 def test_what_was_accepted_takes_effect_once(start_gateway, upstream, own_upstream, onceguard,
                                              tmp_path):
     broker = Redis({"appendonly": "yes", "appendfsync": "always"}).start()
@@ -29,13 +37,9 @@ def test_what_was_accepted_takes_effect_once(start_gateway, upstream, own_upstre
 
     def send(name):
         """As a sender does: again and again, until it is accepted."""
-        body = b'{"name":"%s"}' % name.encode()
-        mark = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
-        fields = [("X-GitHub-Delivery", name), ("X-Hub-Signature-256", f"sha256={mark}")]
-
         def taken():
             try:
-                return gateway.post("/github", body=body, fields=fields, timeout=5).status == 200
+                return post_signed(gateway, name) == 200
             except OSError:
                 return False
 

@@ -75,5 +75,15 @@ TEST(guard_edges, a_policy_of_start_may_be_a_temporary_one) {
   EXPECT_FALSE(other.execute({"tenant-1", "key-1"}, [] { return std::string("anew"); })->replayed);
 }
 
+TEST(guard_edges, a_lease_that_is_settled_twice_throws) {
+  auto guard = guard::open("memory:").value();
+  auto held = guard.claim({"tenant-1", "key-1", "EUR 20"}, guard.policy());
+  ASSERT_TRUE(held.lease);
+  auto lease = std::move(*held.lease);
+  static_cast<void>(guard.settle(std::move(lease), {}));
+  // NOLINTNEXTLINE(bugprone-use-after-move): the misuse is what is tested
+  EXPECT_THROW(static_cast<void>(guard.settle(std::move(lease), {})), std::logic_error);
+}
+
 }  // namespace
 }  // namespace onceguard

@@ -390,15 +390,5 @@ TEST(guard_misuse, answer_without_a_status_throws_and_leaves_the_outcome_unknown
   EXPECT_EQ(guard.execute(charge, [] { return answer(); }).error().kind, refusal_kind::unknown);
 }
 
-TEST(guard_misuse, lease_that_is_settled_twice_throws) {
-  auto guard = open_guard();
-  auto held = guard.claim(charge, guard.policy());
-  ASSERT_TRUE(held.lease);
-  auto lease = std::move(*held.lease);
-  static_cast<void>(guard.settle(std::move(lease), {}));
-  // NOLINTNEXTLINE(bugprone-use-after-move): the misuse is what is tested
-  EXPECT_THROW(static_cast<void>(guard.settle(std::move(lease), {})), std::logic_error);
-}
-
 }  // namespace
 }  // namespace onceguard

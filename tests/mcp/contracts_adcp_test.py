@@ -61,7 +61,7 @@ def market(tools):
 def storyboard(url, folder):
     """The verdict of each step, and what failed in it."""
     ran = subprocess.run([NODE, str(FOLDER / "adcp_storyboard.mjs"), url], cwd=folder,
-                         stdout=subprocess.PIPE, timeout=120, check=True)
+                         stdout=subprocess.PIPE, timeout=300, check=True)
     reported = json.loads(ran.stdout)
     assert list(reported["verdicts"]) == STEPS
     return reported

@@ -1,9 +1,8 @@
 """The payment servers of examples/ with the middleware in them, which tests start and kill."""
 
-import time
-
 from support.client import ask
 from support.example_server import ExampleServer, built_example
+from support.waiting import wait_until
 
 # Those whose names end with a database pay in a transaction of it.
 IN_SQLITE = ["beast-sqlite", "httplib-sqlite", "pistache-sqlite", "restinio-sqlite"]
@@ -29,14 +28,12 @@ class PaymentServer(ExampleServer):
     def pay(self, what, key=None, **how):
         fields = [("Idempotency-Key", f'"{key}"')] if key else []
         fields.append(("Authorization", "Bearer of-ada"))
-        answer = ask(self.address, "POST", "/payments", fields, what, **how)
-        # As a client does: a busy disk kept the store for longer than the server waits for it.
-        for _ in range(20):
-            if answer.status != 503 or not key:
-                break
-            time.sleep(0.1)
+
+        def answered():
+            """None where a busy disk kept the store for longer than the server waits for it."""
             answer = ask(self.address, "POST", "/payments", fields, what, **how)
-        return answer
+            return answer if answer.status != 503 or not key else None
+        return wait_until(answered, what="a store in time")
 
     def payments(self):
         return ask(self.address, "GET", "/payments").body.decode().split()

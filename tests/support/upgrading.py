@@ -60,6 +60,18 @@ class Descendant:
             self.send_signal(signal.SIGKILL)
 
 
+def is_gone(process):
+    """Whoever has taken note of its end."""
+    return process.poll() is not None or not os.path.exists(f"/proc/{process.pid}")
+
+
+def stop(process):
+    """Nothing where it has ended: a successor waits two seconds for who writes its configuration,
+    and a busy machine may be later."""
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGSTOP)
+
+
 def upgrade(gateway):
     """The gateway becomes another process; returns the former one, which drains."""
     former = gateway.process
