@@ -190,7 +190,7 @@ TEST_F(redis_streams_holds, a_delay_outlives_the_consumer_that_wanted_it) {
     ASSERT_TRUE(receiver->give_back(got.at(0).tag, 2'500ms).has_value());
     ASSERT_TRUE(receiver->give_back(got.at(1).tag, 700ms).has_value());
   }
-  const auto other = open("&hold=1500ms");
+  const auto other = open("&hold=2400ms");
   std::set<std::string> payloads;
   while (payloads.size() < 2) {
     const auto got = take_one(*other);
