@@ -74,6 +74,8 @@ void application::begin() {
       std::make_unique<process>(around(), node(), [this]() -> socket_host& { return address(); });
 }
 
+void application::stop() { process_->client.close_idle(); }
+
 void application::end() { process_.reset(); }
 
 std::size_t application::unfinished() const { return process_ ? process_->open : 0; }

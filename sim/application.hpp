@@ -26,7 +26,7 @@ class application final : public front_door {
  private:
   struct process;
   void begin() override;
-  void stop() override {}
+  void stop() override;
   void end() override;
   void handle(const client_request& request) override;
   boost::asio::awaitable<void> exchange(client_request request);

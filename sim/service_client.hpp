@@ -82,6 +82,8 @@ class service_client {
                                                nlohmann::json members = nlohmann::json::object());
   /// Sends `dispatch`: whether the work may begin. If not, it is released.
   boost::asio::awaitable<bool> dispatch(run_ptr run);
+  /// Before the event loop ends, which their timers need.
+  void close_idle() { idle_.clear(); }
 
  private:
   struct exchanged {
