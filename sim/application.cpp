@@ -25,19 +25,19 @@ json message_of(const client_request& request) {
 }
 
 /// The number of a stored answer, which is its body; 0: there is none.
-std::uint64_t number_in(const json& said) {
-  const auto found = said.find("answer");
-  return found == said.end() ? 0 : std::stoull(found->value("body", "0"));
+std::uint64_t number_in(const json& members) {
+  const auto found = members.find("answer");
+  return found == members.end() ? 0 : std::stoull(found->value("body", "0"));
 }
 
-answer_kind kind_of(const std::string& verdict, const json& said) {
+answer_kind kind_of(const std::string& verdict, const json& members) {
   using named = std::pair<std::string_view, answer_kind>;
   constexpr std::array<named, 8> kinds{
       named{"busy", answer_kind::busy},        {"left", answer_kind::busy},
       {"backoff", answer_kind::backoff},       {"mismatch", answer_kind::mismatch},
       {"unknown", answer_kind::unknown},       {"superseded", answer_kind::superseded},
       {"unrecorded", answer_kind::unrecorded}, {"refused", answer_kind::refused}};
-  if (verdict == "replay") return number_in(said) == 0 ? answer_kind::gone : answer_kind::replay;
+  if (verdict == "replay") return number_in(members) == 0 ? answer_kind::gone : answer_kind::replay;
   for (const auto& [name, kind] : kinds) {
     if (name == verdict) return kind;
   }
@@ -107,7 +107,8 @@ awaitable<void> application::exchange(client_request request) {
   const auto wait = policy.on_busy == on_busy_rule::wait ? policy.wait : milliseconds(0);
   auto claimed = co_await client.claim(std::move(message), wait, request.left->get_token());
   if (!claimed.run) {
-    co_return answer(request, kind_of(claimed.verdict, claimed.said), number_in(claimed.said));
+    co_return answer(request, kind_of(claimed.verdict, claimed.members),
+                     number_in(claimed.members));
   }
   if (request.key->into_started) {
     const bool begun = co_await client.dispatch(claimed.run);
@@ -125,7 +126,7 @@ void application::conclude(const client_request& request, answer_kind ended, std
                            const settle_answer& settled) {
   if (settled.outcome == "settled") return answer(request, ended, body);
   if (settled.outcome == "away") return answer(request, answer_kind::unrecorded, 0);
-  answer(request, kind_of(settled.outcome, settled.said), number_in(settled.said));
+  answer(request, kind_of(settled.outcome, settled.members), number_in(settled.members));
 }
 
 awaitable<answer_kind> application::work(const client_request& request, const service_run& run,

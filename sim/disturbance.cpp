@@ -92,10 +92,15 @@ disturbance_kind one_of_connections(number_stream& numbers) {
   return static_cast<disturbance_kind>(numbers.between(first, first + 2));
 }
 
-std::int64_t message_met(number_stream& numbers, const disturbance_limits& limits) {
+message_kind message_met(disturbance_kind kind, number_stream& numbers,
+                         const disturbance_limits& limits) {
   const bool of_service = limits.applications != 0 && numbers.chance(70);
-  if (!of_service) return numbers.between(0, plain_message_kinds - 1);
-  return numbers.between(plain_message_kinds, message_kinds - 1);
+  const std::int64_t first = of_service ? plain_message_kinds : 0;
+  const std::int64_t end = of_service ? message_kinds : plain_message_kinds;
+  const auto out = static_cast<message_kind>(numbers.between(first, end - 1));
+  // The gateway's connections to the upstream repeat nothing.
+  const bool never = kind == disturbance_kind::repeat && out == message_kind::work_request;
+  return never ? message_kind::store_request : out;
 }
 
 /// Where and when it is, so that it meets something.
@@ -146,12 +151,7 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
     case disturbance_kind::lose:
     case disturbance_kind::repeat:
     case disturbance_kind::delay:
-      out.where = static_cast<std::size_t>(message_met(numbers, limits));
-      // The gateway's connections to the upstream repeat nothing.
-      if (kind == disturbance_kind::repeat &&
-          out.where == static_cast<std::size_t>(message_kind::work_request)) {
-        out.where = static_cast<std::size_t>(message_kind::store_request);
-      }
+      out.where = static_cast<std::size_t>(message_met(kind, numbers, limits));
       out.moment = static_cast<std::uint64_t>(numbers.between(0, 40));
       break;
     case disturbance_kind::refuse_call:

@@ -74,7 +74,7 @@ enum class disturbance_kind : std::uint8_t {
   // The same.
   release,  ///< an operator releases what is completed
   // Message no. `moment` on a connection to a decision service.
-  hang_up,  ///< is lost, and both ends hear that the connection has ended
+  hang_up,  ///< is lost, and both ends learn that the connection has ended
 };
 inline constexpr std::size_t disturbance_kinds = 29;
 /// Those of a world with an accelerator, and of one without.

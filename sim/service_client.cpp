@@ -53,7 +53,7 @@ std::optional<call_reply> read_reply(const std::string& bytes) {
   call_reply out;
   std::from_chars(head.data() + 9, head.data() + 12, out.status);
   out.closes = head.find("Connection: close") != head.npos;
-  out.said = json::parse(bytes.substr(end + 4, length));
+  out.members = json::parse(bytes.substr(end + 4, length));
   return out;
 }
 
@@ -68,12 +68,12 @@ json new_claim_id() {
 }  // namespace
 
 bool call_reply::draining() const {
-  return status == 503 && said.value("type", "").ends_with("draining");
+  return status == 503 && members.value("type", "").ends_with("draining");
 }
 
 service_stream::service_stream(asio::io_context& loop, wire_ptr connected)
     : wire_(std::move(connected)), timer_(loop) {
-  wire_->on_news = [this] { timer_.cancel(); };
+  wire_->on_change = [this] { timer_.cancel(); };
 }
 
 awaitable<std::optional<call_reply>> service_stream::exchange(std::string call,
@@ -138,7 +138,7 @@ awaitable<service_client::exchanged> service_client::repeat(std::string path, js
   bool sent = false;
   milliseconds pause{0};
   for (;;) {
-    const bool doubt = sent;
+    const bool sent_before = sent;
     exchanged out;
     if (run) out.stream = std::exchange(run->stream, nullptr);
     if (!out.stream) out.stream = connect(sent || drained);
@@ -150,7 +150,7 @@ awaitable<service_client::exchanged> service_client::repeat(std::string path, js
     bool ends = false;
     if (out.reply && out.reply->draining()) {
       if (!drained) drained = now;
-      sent = doubt;
+      sent = sent_before;
       ends = now + pause >= *drained + succession;
     } else {
       if (!until)
@@ -168,10 +168,10 @@ awaitable<claim_answer> service_client::claim(json message, milliseconds wait,
                                               std::stop_token left) {
   for (int i = 0; i < late_claims; ++i) {
     message["claim"] = new_claim_id();
-    const clocks asked;
+    const clocks before;
     auto out = co_await claim_once(message, wait, left);
     if (!out.run) co_return out;
-    const auto held = co_await holds(out.run, asked);
+    const auto held = co_await holds(out.run, before);
     if (!held) co_return claim_answer{"away", {}, nullptr};
     if (*held) {
       later(watch(out.run));
@@ -192,26 +192,26 @@ awaitable<claim_answer> service_client::claim_once(json message, milliseconds wa
   }
   if (!got.reply) co_return claim_answer{"away", {}, nullptr};
   if (got.reply->status == 503) co_return claim_answer{"overloaded", {}, nullptr};
-  if (got.reply->status != 200) throw std::logic_error(got.reply->said.dump());
-  claim_answer out{got.reply->said["verdict"], got.reply->said, nullptr};
+  if (got.reply->status != 200) throw std::logic_error(got.reply->members.dump());
+  claim_answer out{got.reply->members["verdict"], got.reply->members, nullptr};
   if (out.verdict != "run") {
     give_back(got);
     co_return out;
   }
   out.run = std::make_shared<service_run>();
-  out.run->operation = out.said["operation"];
+  out.run->operation = out.members["operation"];
   out.run->under = serve::operation_id::parse(out.run->operation).value().held;
-  out.run->lease_time = milliseconds(out.said["lease_ms"].get<std::int64_t>());
+  out.run->lease_time = milliseconds(out.members["lease_ms"].get<std::int64_t>());
   out.run->stream = got.stream;
   co_return out;
 }
 
-/// Whether the work may begin: this process may have stood still since it asked, for longer than
-/// its lease. None: the service is away.
-awaitable<std::optional<bool>> service_client::holds(run_ptr run, clocks asked) {
+/// Whether the work may begin: this process may have stood still since it made its claim, for
+/// longer than its lease. None: the service is away.
+awaitable<std::optional<bool>> service_client::holds(run_ptr run, clocks before) {
   for (int i = 0; i < late_claims; ++i) {
-    if (asked.within(*run)) co_return true;
-    asked = clocks();
+    if (before.within(*run)) co_return true;
+    before = clocks();
     const auto renewed = co_await settle(run, "renew");
     if (renewed.outcome == "away") {
       later([](service_client& self, run_ptr over) -> awaitable<void> {
@@ -242,19 +242,19 @@ awaitable<settle_answer> service_client::settle(run_ptr run, std::string kind, j
   if (!got.reply) co_return settle_answer{"away", {}};
   // The key is another operation's by now.
   if (got.reply->status == 404) co_return settle_answer{"unrecorded", {}};
-  if (got.reply->status != 200) throw std::logic_error(got.reply->said.dump());
+  if (got.reply->status != 200) throw std::logic_error(got.reply->members.dump());
   if (goes_on(kind)) {
     run->stream = got.stream;
   } else {
     give_back(got);
   }
-  co_return settle_answer{got.reply->said["outcome"], got.reply->said};
+  co_return settle_answer{got.reply->members["outcome"], got.reply->members};
 }
 
 awaitable<bool> service_client::dispatch(run_ptr run) {
-  const clocks asked;
+  const clocks before;
   const auto begun = co_await settle(run, "dispatch");
-  if (begun.outcome == "dispatched" && asked.within(*run)) co_return true;
+  if (begun.outcome == "dispatched" && before.within(*run)) co_return true;
   co_await settle(run, "release");
   co_return false;
 }

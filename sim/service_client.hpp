@@ -23,7 +23,7 @@ namespace onceguard::sim {
 struct call_reply {
   std::uint16_t status = 0;
   bool closes = false;  ///< the connection takes no further call
-  nlohmann::json said;
+  nlohmann::json members;
   [[nodiscard]] bool draining() const;
 };
 
@@ -60,13 +60,13 @@ using run_ptr = std::shared_ptr<service_run>;
 
 struct claim_answer {
   std::string verdict;  ///< of the protocol, or "away", "late", "left"
-  nlohmann::json said;
+  nlohmann::json members;
   run_ptr run;
 };
 
 struct settle_answer {
   std::string outcome;  ///< of the protocol, or "away"
-  nlohmann::json said;
+  nlohmann::json members;
 };
 
 /// Of one process.
@@ -93,7 +93,7 @@ class service_client {
   struct clocks;
   boost::asio::awaitable<claim_answer> claim_once(nlohmann::json message, milliseconds wait,
                                                   std::stop_token left);
-  boost::asio::awaitable<std::optional<bool>> holds(run_ptr run, clocks asked);
+  boost::asio::awaitable<std::optional<bool>> holds(run_ptr run, clocks before);
   boost::asio::awaitable<exchanged> repeat(std::string path, nlohmann::json message, run_ptr run,
                                            milliseconds timeout, std::stop_token left);
   boost::asio::awaitable<void> take_back(nlohmann::json message);

@@ -90,7 +90,7 @@ void virtual_kernel::watch(int poller, int descriptor, std::uint64_t data) noexc
   } else if (watched.peer.end) {
     watched.poller = poller;
     watched.data = data;
-    watched.news = watched.ended || !watched.unread.empty();
+    watched.changed = watched.ended || !watched.unread.empty();
   }
 }
 
@@ -113,10 +113,11 @@ bool virtual_kernel::expired(int poller, std::uint64_t& data) noexcept {
 }
 
 bool virtual_kernel::readable(int poller, std::uint64_t& data) noexcept {
-  const auto found = std::ranges::find_if(
-      descriptors_, [poller](const open_file& each) { return each.news && each.poller == poller; });
+  const auto found = std::ranges::find_if(descriptors_, [poller](const open_file& each) {
+    return each.changed && each.poller == poller;
+  });
   if (found == descriptors_.end()) return false;
-  found->news = false;
+  found->changed = false;
   data = found->data;
   return true;
 }
@@ -129,10 +130,12 @@ int virtual_kernel::open_socket(socket_peer peer) {
 
 void virtual_kernel::arrive(int socket, std::string_view bytes) {
   at(socket).unread += bytes;
-  at(socket).news = true;
+  at(socket).changed = true;
 }
 
-void virtual_kernel::arrive_end(int socket) noexcept { at(socket).ended = at(socket).news = true; }
+void virtual_kernel::arrive_end(int socket) noexcept {
+  at(socket).ended = at(socket).changed = true;
+}
 
 long virtual_kernel::receive(int socket, char* out, std::size_t size, bool keep) noexcept {
   auto& unread = at(socket).unread;

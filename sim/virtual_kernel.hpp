@@ -80,7 +80,7 @@ class virtual_kernel {
   void set_timer(int descriptor, nanoseconds from_now) noexcept;
   /// Whether the timer that `poller` watches has expired: then `data` is what was said of it.
   [[nodiscard]] bool expired(int poller, std::uint64_t& data) noexcept;
-  /// The same of a socket with news, once for each.
+  /// The same of a socket to which something has come, once for each.
   [[nodiscard]] bool readable(int poller, std::uint64_t& data) noexcept;
 
   // Connected sockets. All that is written is taken at once.
@@ -104,7 +104,7 @@ class virtual_kernel {
     std::uint64_t data = 0;
     // Of a socket.
     int poller = -1;
-    bool news = false;
+    bool changed = false;
     bool ended = false;
     std::string unread;
     socket_peer peer;

@@ -60,7 +60,7 @@ void wire::send(std::string bytes) {
 
 void wire::close() {
   if (std::exchange(closed_, true)) return;
-  on_news = nullptr;
+  on_change = nullptr;
   to_service(message_kind::connection_end, [this] { end_at_service(); });
 }
 
@@ -71,7 +71,7 @@ void wire::open() {
     if (self->breaks()) return;
     self->to_client(message_kind::call_answer, [self, bytes = std::move(bytes)] {
       self->received_ += bytes;
-      if (self->on_news) self->on_news();
+      if (self->on_change) self->on_change();
     });
   };
   client.end = [self = shared_from_this()] {
@@ -89,7 +89,7 @@ void wire::end_at_service() {
 
 void wire::end_at_client() {
   ended_ = true;
-  if (on_news) on_news();
+  if (on_change) on_change();
 }
 
 }  // namespace onceguard::sim

@@ -31,7 +31,7 @@ class wire : public std::enable_shared_from_this<wire> {
   [[nodiscard]] bool ended() const noexcept { return ended_; }
   [[nodiscard]] std::string& received() noexcept { return received_; }
   /// Bytes have come, or the end.
-  std::function<void()> on_news;
+  std::function<void()> on_change;
 
  private:
   /// One direction.
