@@ -25,23 +25,23 @@ void clients::begin() {
   }
 }
 
-void clients::ask(const scene_key& key, std::uint32_t print, std::size_t gateway, int tries) {
+void clients::ask(const scene_key& key, std::uint32_t print, std::size_t door, int tries) {
   auto sender = std::make_shared<caller>();
   sender->key = &key;
   sender->print = print;
   sender->tries = tries;
   sender->is_probe = true;
-  sender->next_gateway = gateway;
+  sender->next_door = door;
   send(sender);
 }
 
 void clients::send(const caller_ptr& sender) {
   if (sender->tries-- <= 0) return;
-  const auto count = static_cast<std::int64_t>(gateways_.size());
+  const auto count = static_cast<std::int64_t>(doors_.size());
   const auto chosen = sender->is_probe
-                          ? sender->next_gateway
+                          ? sender->next_door
                           : static_cast<std::size_t>(world_.random().between(0, count - 1));
-  auto& target = *gateways_[chosen];
+  auto& target = *doors_[chosen];
   client_request request;
   request.key = sender->key;
   request.print = sender->print;

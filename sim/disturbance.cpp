@@ -14,11 +14,12 @@ constexpr std::array<std::string_view, disturbance_kinds> names{
     "operate",       "lose",        "repeat",      "delay",     "refuse call", "fail after",
     "fail unknown",  "late answer", "no answer",   "no effect", "error after", "error before",
     "refuse work",   "leave",       "outage",      "hang",      "one way",     "front loses",
-    "front returns", "front away",  "front clock", "release"};
+    "front returns", "front away",  "front clock", "release",   "hang up"};
 
 constexpr std::array<std::string_view, message_kinds> messages{
     "requests to the store",   "replies of the store",    "requests to the upstream",
-    "replies of the upstream", "requests of the clients", "replies to the clients"};
+    "replies of the upstream", "requests of the clients", "replies to the clients",
+    "calls of applications",   "answers of services",     "ends of connections"};
 
 milliseconds length_of(disturbance_kind kind, number_stream& numbers,
                        const disturbance_limits& limits) {
@@ -75,6 +76,33 @@ void choose_moment_of_front(disturbance& out, number_stream& numbers,
   out.moment = static_cast<std::uint64_t>(numbers.between(500, limits.time.count()));
 }
 
+/// Half of what cuts machines off from one another is between an application and a service.
+void cut_off_service(disturbance& out, number_stream& numbers, const disturbance_limits& limits) {
+  if (limits.applications == 0 || !numbers.chance(50)) return;
+  const auto applications = static_cast<std::int64_t>(limits.applications);
+  const auto gateways = static_cast<std::int64_t>(limits.gateways);
+  out.where = static_cast<std::size_t>(numbers.between(0, applications - 1));
+  out.other = static_cast<std::size_t>(numbers.between(applications, gateways - 1));
+}
+
+/// What meets the connections of applications: messages, ends, and both at once.
+disturbance_kind one_of_connections(number_stream& numbers) {
+  if (numbers.chance(40)) return disturbance_kind::hang_up;
+  const auto first = static_cast<std::int64_t>(disturbance_kind::lose);
+  return static_cast<disturbance_kind>(numbers.between(first, first + 2));
+}
+
+message_kind message_met(disturbance_kind kind, number_stream& numbers,
+                         const disturbance_limits& limits) {
+  const bool of_service = limits.applications != 0 && numbers.chance(70);
+  const std::int64_t first = of_service ? plain_message_kinds : 0;
+  const std::int64_t end = of_service ? message_kinds : plain_message_kinds;
+  const auto out = static_cast<message_kind>(numbers.between(first, end - 1));
+  // The gateway's connections to the upstream repeat nothing.
+  const bool never = kind == disturbance_kind::repeat && out == message_kind::work_request;
+  return never ? message_kind::store_request : out;
+}
+
 /// Where and when it is, so that it meets something.
 disturbance make(disturbance_kind kind, number_stream& numbers, const disturbance_limits& limits) {
   disturbance out;
@@ -95,6 +123,7 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
       out.where = static_cast<std::size_t>(numbers.between(0, gateways - 1));
       out.other = static_cast<std::size_t>(numbers.between(gateways, machines - 1));
       out.moment = static_cast<std::uint64_t>(numbers.between(0, limits.time.count()));
+      cut_off_service(out, numbers, limits);
       break;
     case disturbance_kind::wall_step:
       out.where = static_cast<std::size_t>(numbers.between(0, gateways));  // or the store
@@ -103,6 +132,7 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
     case disturbance_kind::one_way:
       out.where = static_cast<std::size_t>(numbers.between(0, gateways - 1));
       out.other = static_cast<std::size_t>(numbers.between(gateways, machines - 1));
+      cut_off_service(out, numbers, limits);
       if (numbers.chance(50)) std::swap(out.where, out.other);
       out.moment = static_cast<std::uint64_t>(numbers.between(0, limits.time.count()));
       break;
@@ -121,12 +151,7 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
     case disturbance_kind::lose:
     case disturbance_kind::repeat:
     case disturbance_kind::delay:
-      out.where = static_cast<std::size_t>(numbers.between(0, message_kinds - 1));
-      // The gateway's connections to the upstream repeat nothing.
-      if (kind == disturbance_kind::repeat &&
-          out.where == static_cast<std::size_t>(message_kind::work_request)) {
-        out.where = static_cast<std::size_t>(message_kind::store_request);
-      }
+      out.where = static_cast<std::size_t>(message_met(kind, numbers, limits));
       out.moment = static_cast<std::uint64_t>(numbers.between(0, 40));
       break;
     case disturbance_kind::refuse_call:
@@ -218,11 +243,12 @@ plan make_plan(number_stream& numbers, const disturbance_limits& limits) {
   if (mild) out.push_back(make(one_of_calls(numbers), numbers, limits));
   const auto count = numbers.between(mild ? 0 : 1, static_cast<std::int64_t>(limits.most));
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto kinds = limits.front == 0 ? plain_disturbance_kinds : disturbance_kinds;
+    const auto kinds = limits.front == 0 ? plain_disturbance_kinds : tiered_disturbance_kinds;
     auto kind =
         static_cast<disturbance_kind>(numbers.between(0, static_cast<std::int64_t>(kinds) - 1));
     // What is the accelerator's is met more often.
     if (only_front || (limits.front != 0 && numbers.chance(40))) kind = one_of_front(numbers);
+    if (limits.applications != 0 && numbers.chance(40)) kind = one_of_connections(numbers);
     if (kind == disturbance_kind::forget && !limits.forgets) continue;
     if (only_others && !is_of_others(kind)) continue;
     out.push_back(make(kind, numbers, limits));

@@ -20,8 +20,14 @@ enum class message_kind : std::uint8_t {
   work_reply,
   client_request,
   client_reply,
+  // Of an application's connection to a decision service.
+  call,
+  call_answer,
+  connection_end,  ///< of either side
 };
-inline constexpr std::size_t message_kinds = 6;
+inline constexpr std::size_t message_kinds = 9;
+/// Those of a world without decision services.
+inline constexpr std::size_t plain_message_kinds = 6;
 
 /// Calls of a store, as far as they are disturbed alone.
 enum class call_kind : std::uint8_t { any, claim, settle, extend };
@@ -67,9 +73,12 @@ enum class disturbance_kind : std::uint8_t {
   front_clock,    ///< its wall clock steps by `length`
   // The same.
   release,  ///< an operator releases what is completed
+  // Message no. `moment` on a connection to a decision service.
+  hang_up,  ///< is lost, and both ends learn that the connection has ended
 };
-inline constexpr std::size_t disturbance_kinds = 28;
-/// Those of a world without an accelerator.
+inline constexpr std::size_t disturbance_kinds = 29;
+/// Those of a world with an accelerator, and of one without.
+inline constexpr std::size_t tiered_disturbance_kinds = 28;
 inline constexpr std::size_t plain_disturbance_kinds = 23;
 
 struct disturbance {
@@ -96,6 +105,8 @@ struct disturbance_limits {
   milliseconds upstream_timeout{2'000};
   bool forgets = false;
   std::size_t front = 0;  ///< the machine of the accelerator; 0: there is none
+  /// The first ones of `gateways`; the others are decision services. 0: there are none of both.
+  std::size_t applications = 0;
 };
 [[nodiscard]] plan make_plan(number_stream& numbers, const disturbance_limits& limits);
 

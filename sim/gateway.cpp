@@ -3,12 +3,10 @@
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include "engine/background.hpp"
+#include "mailbox.hpp"
 
 namespace onceguard::sim {
 
@@ -18,29 +16,6 @@ using asio::awaitable;
 namespace {
 
 constexpr std::size_t memory = 1u << 20;
-
-/// What a message brings to a coroutine that waits for it.
-template <class Value>
-struct mailbox {
-  explicit mailbox(const asio::any_io_executor& executor) : timer(executor) {}
-
-  /// The process may have ended meanwhile.
-  static void put(const std::weak_ptr<mailbox>& box, Value value) {
-    const auto found = box.lock();
-    if (!found || found->content) return;
-    found->content.emplace(std::move(value));
-    found->timer.cancel();
-  }
-  awaitable<void> wait(milliseconds most) {
-    timer.expires_after(most);
-    boost::system::error_code cancelled;
-    auto quietly = asio::redirect_error(asio::use_awaitable, cancelled);
-    co_await timer.async_wait(quietly);
-  }
-
-  asio::steady_timer timer;
-  std::optional<Value> content;
-};
 
 operation operation_of(const client_request& request, byte_reservation& room) {
   operation out;
@@ -107,38 +82,27 @@ struct gateway::process {
 
 gateway::gateway(world& around, machine& node, store_machines records, upstream& service,
                  const scene& played)
-    : world_(around), node_(node), stores_(records), upstream_(service), scene_(played) {}
+    : front_door(around, node), stores_(records), upstream_(service), scene_(played) {}
 
 gateway::~gateway() {
   if (process_) crash();
 }
 
-void gateway::start() {
-  world_.boot(node_);
-  world_.on(node_, [this] {
-    process_ = std::make_unique<process>(world_, node_, stores_, scene_);
-    process_->engine.start(*node_.loop);
-  });
-  world_.events().add({.time = world_.now(),
-                       .kind = event_kind::restart,
-                       .machine = static_cast<std::uint8_t>(node_.index)});
+void gateway::begin() {
+  process_ = std::make_unique<process>(around(), node(), stores_, scene_);
+  process_->engine.start(*node().loop);
 }
 
-void gateway::crash() {
-  world_.events().add({.time = world_.now(),
-                       .kind = event_kind::crash,
-                       .machine = static_cast<std::uint8_t>(node_.index)});
-  world_.on(node_, [this] { process_->engine.stop(); });
-  world_.power_off(node_);
-  world_.on(node_, [this] { process_.reset(); });
-}
+void gateway::stop() { process_->engine.stop(); }
+
+void gateway::end() { process_.reset(); }
 
 void gateway::shut_down() {
-  world_.on(node_, [this] {
-    auto end = [](onceguard::engine& ending) -> awaitable<void> {
+  around().on(node(), [this] {
+    auto give_up = [](onceguard::engine& ending) -> awaitable<void> {
       co_await ending.end_held_leases();
     };
-    asio::co_spawn(*node_.loop, end(process_->engine), [](const std::exception_ptr& failure) {
+    asio::co_spawn(*node().loop, give_up(process_->engine), [](const std::exception_ptr& failure) {
       if (failure) std::rethrow_exception(failure);
     });
   });
@@ -150,36 +114,18 @@ std::size_t gateway::unfinished() const {
   return process_->engine.pending() + gauges.leases + gauges.waiters;
 }
 
-void gateway::note(event_kind kind, const client_request& request, std::uint64_t number,
-                   std::int64_t value, std::uint64_t body) {
-  world_.events().add({.time = world_.now(),
-                       .kind = kind,
-                       .machine = static_cast<std::uint8_t>(node_.index),
-                       .key = request.key->number,
-                       .print = request.print,
-                       .number = number,
-                       .value = value,
-                       .body = body});
-}
-
-void gateway::answer(const client_request& request, answer_kind kind, std::uint64_t body) {
-  note(event_kind::answer, request, request.number, static_cast<std::int64_t>(kind), body);
-  request.reply(kind);
-}
-
-void gateway::answer(const client_request& request, const outcome& got, std::uint64_t body) {
+void gateway::conclude(const client_request& request, const outcome& got, std::uint64_t body) {
   const auto kind = kind_of(got);
   answer(request, kind, kind == answer_kind::ran ? body : number_of(got.answer));
 }
 
-void gateway::serve(const client_request& request) {
-  note(event_kind::request, request, request.number);
-  asio::co_spawn(*node_.loop, handle(request), [](const std::exception_ptr& failure) {
+void gateway::handle(const client_request& request) {
+  asio::co_spawn(*node().loop, exchange(request), [](const std::exception_ptr& failure) {
     if (failure) std::rethrow_exception(failure);
   });
 }
 
-awaitable<void> gateway::handle(client_request request) {
+awaitable<void> gateway::exchange(client_request request) {
   auto& engine = process_->engine;
   byte_reservation room(process_->budget);
   auto op = operation_of(request, room);
@@ -187,11 +133,11 @@ awaitable<void> gateway::handle(client_request request) {
     co_return answer(request, found->answer ? answer_kind::replay : answer_kind::gone,
                      number_of(found->answer));
   }
-  auto got = co_await engine.claim(*node_.loop, std::move(op));
-  if (!got.lease) co_return answer(request, got.outcome, 0);
+  auto got = co_await engine.claim(*node().loop, std::move(op));
+  if (!got.lease) co_return conclude(request, got.outcome, 0);
   if (got.lease->must_probe()) {
     auto ended = co_await ask_application(request, *got.lease);
-    if (ended) co_return answer(request, *ended, 0);
+    if (ended) co_return conclude(request, *ended, 0);
   }
   co_await run(request, std::move(*got.lease));
 }
@@ -200,7 +146,7 @@ awaitable<void> gateway::run(const client_request& request, lease_handle lease) 
   std::uint64_t body = 0;
   auto terms = co_await do_work(request, lease, body);
   const auto ended = co_await lease.settle(std::move(terms));
-  answer(request, ended, body);
+  conclude(request, ended, body);
 }
 
 awaitable<std::optional<outcome>> gateway::ask_application(const client_request& request,
@@ -214,10 +160,10 @@ awaitable<std::optional<outcome>> gateway::ask_application(const client_request&
     const std::weak_ptr<mailbox<effect_report>> receiver = box;
     auto ask = [this, receiver, key = request.key, fence = lease.lease().token] {
       const auto found = upstream_.probe(*key, fence);
-      world_.send(upstream_.node(), node_, message_kind::work_reply,
-                  [receiver, found] { mailbox<effect_report>::put(receiver, found); });
+      around().send(upstream_.node(), node(), message_kind::work_reply,
+                    [receiver, found] { mailbox<effect_report>::put(receiver, found); });
     };
-    world_.send(node_, upstream_.node(), message_kind::work_request, std::move(ask));
+    around().send(node(), upstream_.node(), message_kind::work_request, std::move(ask));
     co_await box->wait(request.key->policy.upstream_timeout);
     if (box->content) report = std::move(*box->content);
   }
@@ -234,9 +180,9 @@ awaitable<settle_terms> gateway::do_work(const client_request& request, lease_ha
   }
   if (!lease.begin_sending()) co_return terms;
   note(event_kind::sending, request, lease.lease().token);
-  auto upload = world_.random().between(0, 3);
-  if (scene_.slow_upload.count() != 0 && world_.random().chance(50)) {
-    upload = world_.random().between(1, scene_.slow_upload.count());
+  auto upload = around().random().between(0, 3);
+  if (scene_.slow_upload.count() != 0 && around().random().chance(50)) {
+    upload = around().random().between(1, scene_.slow_upload.count());
   }
   if (upload != 0) co_await sleep_for(milliseconds(upload));
   if (!lease.may_go_on()) {
@@ -274,20 +220,8 @@ awaitable<settle_terms> gateway::do_work(const client_request& request, lease_ha
 /// The last byte of the request leaves, and its answer is waited for.
 awaitable<std::optional<work_reply>> gateway::call_upstream(const client_request& request,
                                                             const lease_handle& lease) {
-  const auto executor = co_await asio::this_coro::executor;
-  const auto box = std::make_shared<mailbox<work_reply>>(executor);
   note(event_kind::dispatch, request, lease.lease().token);
-  const work_request work{request.key, request.print, lease.lease(), world_.now()};
-  const std::weak_ptr<mailbox<work_reply>> receiver = box;
-  auto arrive = [this, receiver, work] {
-    upstream_.receive(work, [this, receiver](work_reply reply) {
-      world_.send(upstream_.node(), node_, message_kind::work_reply,
-                  [receiver, reply] { mailbox<work_reply>::put(receiver, reply); });
-    });
-  };
-  world_.send(node_, upstream_.node(), message_kind::work_request, std::move(arrive));
-  co_await box->wait(request.key->policy.upstream_timeout);
-  co_return box->content;
+  return upstream_.call(node(), {request.key, request.print, lease.lease(), around().now()});
 }
 
 }  // namespace onceguard::sim

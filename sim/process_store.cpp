@@ -7,7 +7,7 @@ namespace onceguard::sim {
 process_store::process_store(world& around, machine& node, const store_machines& stores,
                              bool replays_without_truth)
     : world_(around), monitor_(stores.monitor) {
-  auto truth = std::make_unique<remote_store>(around, node, *stores.truth);
+  auto truth = std::make_unique<remote_store>(around, node, *stores.truth, stores.with_holders);
   if (stores.front == nullptr) {
     opened_ = std::move(truth);
     return;

@@ -12,6 +12,7 @@ struct store_machines {
   store_host* truth = nullptr;
   store_host* front = nullptr;  ///< null: there is no accelerator
   machine* monitor = nullptr;   ///< the thread of the process that polls both
+  bool with_holders = true;     ///< who runs under a lease is in the process that has claimed it
 };
 
 class process_store {

@@ -122,7 +122,7 @@ awaitable<std::vector<result<bool>>> remote_store::extend(std::vector<extension>
       error_each<bool>(batch.size()), timeout, of::extend);
   auto replies = co_await std::move(call);
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (!replies[i] || *replies[i]) continue;
+    if (!with_holders_ || !replies[i] || *replies[i]) continue;
     world_.events().add({.time = world_.now(),
                          .kind = event_kind::lease_lost,
                          .machine = static_cast<std::uint8_t>(node_.index),

@@ -15,8 +15,9 @@ namespace onceguard::sim {
 
 class remote_store final : public store, public epoch_metadata {
  public:
-  remote_store(world& around, machine& node, store_host& host)
-      : world_(around), node_(node), host_(host) {}
+  /// `with_holders`: those of the leases learn at once what is answered here.
+  remote_store(world& around, machine& node, store_host& host, bool with_holders = true)
+      : world_(around), node_(node), host_(host), with_holders_(with_holders) {}
   ~remote_store() override { host_.forget_listener(this); }
 
   ONCEGUARD_STORE_OVERRIDES;
@@ -39,6 +40,7 @@ class remote_store final : public store, public epoch_metadata {
   world& world_;
   machine& node_;
   store_host& host_;
+  const bool with_holders_;
 };
 
 }  // namespace onceguard::sim

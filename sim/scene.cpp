@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "core/request.hpp"
+
 namespace onceguard::sim {
 namespace {
 
@@ -13,11 +15,11 @@ subject_ptr make_subject(const digest& scope, const scene_key& key, std::uint32_
   auto made = std::make_shared<subject>();
   made->scope = scope;
   made->scope_kind = "none";
-  made->key = "key-" + std::to_string(key.number);
+  made->key = key.name();
   made->method = "POST";
   made->path = "/charges";
   made->route = "/charges";
-  const std::string body = "amount=" + std::to_string(print);
+  const auto body = scene_key::text_of(print);
   fingerprint_input input;
   input.method = made->method;
   input.path = made->path;
@@ -27,11 +29,23 @@ subject_ptr make_subject(const digest& scope, const scene_key& key, std::uint32_
   return made;
 }
 
-scene_key make_key(std::uint16_t number, number_stream& numbers) {
+/// As the decision service makes it of a claim by its parts.
+void name_by_parts(scene_key& key) {
+  for (std::uint32_t print = 0; print < scene_key::prints; ++print) {
+    const request parts(std::string(scene_key::scope), key.name(), scene_key::text_of(print));
+    const auto digests = digests_of(parts);
+    key.id = digests.id;
+    key.about[print] = subject_of(parts, digests);
+  }
+}
+
+scene_key make_key(std::uint16_t number, number_stream& numbers, world_kind kind) {
   scene_key key;
   key.number = number;
   key.rule = static_cast<key_rule>(numbers.between(0, key_rules - 1));
   if (numbers.chance(35)) key.rule = key_rule::hold;
+  // Nobody asks an application for the decision service.
+  if (kind == world_kind::serve && key.rule == key_rule::probe) key.rule = key_rule::hold;
   auto& policy = key.policy;
   policy.lease = milliseconds(numbers.between(1'000, 1'800));
   policy.upstream_timeout = upstream_timeout;
@@ -64,6 +78,7 @@ scene_key make_key(std::uint16_t number, number_stream& numbers) {
     key.about[print] = make_subject(scope, key, print);
   }
   key.id = make_record_id(scope, key.about[0]->key);
+  if (kind == world_kind::serve) name_by_parts(key);
   return key;
 }
 
@@ -80,7 +95,7 @@ client_plan make_client(std::uint16_t key, number_stream& numbers) {
 }  // namespace
 
 std::string_view name_of(world_kind kind) noexcept {
-  constexpr std::array<std::string_view, world_kinds> names{"engine", "tiered"};
+  constexpr std::array<std::string_view, world_kinds> names{"engine", "tiered", "serve"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -101,12 +116,19 @@ scene::scene(std::uint64_t number, world_kind played) : seed(number), kind(playe
   hasty_operator = numbers.chance(12);
   const auto count = numbers.between(1, 3);
   for (std::uint16_t which = 0; which < count; ++which) {
-    keys.push_back(make_key(which, numbers));
+    keys.push_back(make_key(which, numbers, kind));
     const auto callers = numbers.between(1, 4);
     for (std::int64_t i = 0; i < callers; ++i) clients.push_back(make_client(which, numbers));
   }
   replays_without_truth = kind == world_kind::tiered && numbers.chance(30);
+  if (kind == world_kind::serve) {
+    applications = std::min<std::size_t>(gateways, 2);
+    gateways = applications + static_cast<std::size_t>(numbers.between(1, 2));
+    balanced = numbers.chance(30);
+    hands_over = numbers.chance(50);
+  }
   disturbance_limits limits;
+  limits.applications = applications;
   limits.gateways = gateways;
   limits.machines = gateways + 3;
   if (kind == world_kind::tiered) limits.front = limits.machines++;
@@ -121,7 +143,9 @@ milliseconds scene::settled_after() const {
   milliseconds lease{0};
   for (const auto& key : keys) lease = std::max(lease, lease_length(key.policy));
   // The lease of who is gone, the work that is under way, and a settle that is repeated.
-  return lease + slow_upload + upstream_timeout + engine.settle_wait + milliseconds(2'500);
+  const milliseconds repeats(applications == 0 ? 0 : 2'500);
+  return lease + slow_upload + upstream_timeout + engine.settle_wait + repeats +
+         milliseconds(2'500);
 }
 
 }  // namespace onceguard::sim

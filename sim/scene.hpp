@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,12 @@ inline constexpr std::size_t key_rules = 4;
 /// A key, and the requests that come with it: they differ in their prints.
 struct scene_key {
   static constexpr std::size_t prints = 2;
+  static constexpr std::string_view scope = "shop";  ///< as the decision service gets it
+  [[nodiscard]] std::string name() const { return "key-" + std::to_string(number); }
+  /// What its requests ask for.
+  [[nodiscard]] static std::string text_of(std::uint32_t print) {
+    return "amount=" + std::to_string(print);
+  }
 
   std::uint16_t number = 0;
   key_rule rule = key_rule::hold;
@@ -39,12 +46,13 @@ struct client_plan {
   int asks_again = 0;  ///< after its success, to see whether the answer stays
 };
 
-/// What is between the engine and the records.
+/// What is between the engine and the records, or before the engine.
 enum class world_kind : std::uint8_t {
   engine,  ///< one store
   tiered,  ///< the tiered store, over the store and an accelerator
+  serve,   ///< one store, and applications before it that ask decision services
 };
-inline constexpr std::size_t world_kinds = 2;
+inline constexpr std::size_t world_kinds = 3;
 [[nodiscard]] std::string_view name_of(world_kind kind) noexcept;
 
 struct scene {
@@ -54,6 +62,10 @@ struct scene {
   world_kind kind;
   bool replays_without_truth = false;  ///< tiered
   std::size_t gateways = 2;
+  // serve: of these, the first ones are applications, and the others decision services.
+  std::size_t applications = 0;
+  bool balanced = false;    ///< a new connection goes to any of the services
+  bool hands_over = false;  ///< while a service drains, to the next one
   engine_params engine;
   std::vector<scene_key> keys;
   std::vector<client_plan> clients;

@@ -4,7 +4,9 @@
 #include <memory>
 #include <utility>
 
+#include "application.hpp"
 #include "clients.hpp"
+#include "gateway.hpp"
 #include "operator.hpp"
 
 namespace onceguard::sim {
@@ -20,7 +22,8 @@ bool is_outside(const disturbance& each) noexcept {
   return (each.kind >= disturbance_kind::late_answer && each.kind <= disturbance_kind::leave) ||
          each.kind == disturbance_kind::wall_step || is_of_front(each) ||
          (each.kind >= disturbance_kind::lose && each.kind <= disturbance_kind::delay &&
-          each.where >= static_cast<std::size_t>(message_kind::client_request));
+          (each.where == static_cast<std::size_t>(message_kind::client_request) ||
+           each.where == static_cast<std::size_t>(message_kind::client_reply)));
 }
 
 /// One call of a store that fails: whoever is at work does not notice.
@@ -46,6 +49,8 @@ check_terms terms_of(const scene& played, const plan& disturbances) {
   out.crashed = std::ranges::any_of(disturbances, [](const disturbance& each) {
     return each.kind == disturbance_kind::crash || each.kind == disturbance_kind::shutdown;
   });
+  // Whose connection ends, or whose service is away, can't say what it knows.
+  if (played.kind == world_kind::serve) out.crashed = !out.mild;
   out.stepped = std::ranges::any_of(disturbances, [&played](const disturbance& each) {
     return each.kind == disturbance_kind::wall_step && each.where == played.gateways;
   });
@@ -76,23 +81,21 @@ class stage {
     }
     upstream_ = std::make_unique<upstream>(world_, upstream_node, *store_, played);
     for (std::size_t i = 0; i < played.gateways; ++i) {
-      auto& node = world_.machine_at(i);
-      store_machines stores{store_.get(), front_.get(), nullptr};
-      if (front_) stores.monitor = &world_.add_thread(node);
-      gateways_.push_back(std::make_unique<gateway>(world_, node, stores, *upstream_, played));
+      add_process(world_.machine_at(i), played);
     }
-    clients_ = std::make_unique<clients>(world_, clients_node, gateways_, played);
+    clients_ = std::make_unique<clients>(world_, clients_node, doors_, played);
     operator_ = std::make_unique<person>(world_, clients_node, *store_, *upstream_, played);
     world_.on_disturbance = [this](const disturbance& each) { disturb(each); };
   }
 
   ~stage() {
     operator_.reset();
-    gateways_.clear();
+    doors_.clear();
+    services_.clear();
   }
 
   std::uint64_t run() {
-    for (const auto& each : gateways_) each->start();
+    for (auto* const each : processes_) each->start();
     clients_->begin();
     if (scene_.hasty_operator) settle_hastily();
     auto time = in(scene::calm_at);
@@ -112,11 +115,26 @@ class stage {
 
   [[nodiscard]] std::size_t unfinished() const {
     std::size_t out = 0;
-    for (const auto& each : gateways_) out += each->unfinished();
+    for (const auto* const each : processes_) out += each->unfinished();
     return out;
   }
 
  private:
+  void add_process(machine& node, const scene& played) {
+    if (node.index < played.applications) {
+      doors_.push_back(std::make_unique<application>(world_, node, services_, *upstream_, played));
+    } else if (played.kind == world_kind::serve) {
+      const store_machines stores{store_.get(), nullptr, nullptr, false};
+      services_.push_back(std::make_unique<decision_service>(world_, node, stores, played));
+      return processes_.push_back(services_.back().get());
+    } else {
+      store_machines stores{store_.get(), front_.get(), nullptr};
+      if (front_) stores.monitor = &world_.add_thread(node);
+      doors_.push_back(std::make_unique<gateway>(world_, node, stores, *upstream_, played));
+    }
+    processes_.push_back(doors_.back().get());
+  }
+
   static nanoseconds in(milliseconds time) { return time.count() * millisecond; }
 
   void settle_hastily() {
@@ -128,7 +146,7 @@ class stage {
   /// At each gateway in turn: what one has in memory must be what the other finds in the store.
   void ask_everywhere(const scene_key& key) {
     const auto print = print_that_ran(key);
-    for (std::size_t i = 0; i < gateways_.size(); ++i) {
+    for (std::size_t i = 0; i < doors_.size(); ++i) {
       world_.after(static_cast<nanoseconds>(i) * 300 * millisecond,
                    [this, &key, print, i] { clients_->ask(key, print, i, 4); });
     }
@@ -148,7 +166,7 @@ class stage {
     switch (each.kind) {
       case disturbance_kind::crash:
       case disturbance_kind::shutdown: {
-        auto& its = *gateways_[each.where];
+        auto& its = *processes_[each.where];
         if (!its.up()) return;
         if (each.kind == disturbance_kind::crash) return crash(its, each.length);
         its.shut_down();
@@ -173,7 +191,7 @@ class stage {
     }
   }
 
-  void crash(gateway& its, milliseconds length) {
+  void crash(machine_process& its, milliseconds length) {
     its.crash();
     world_.after(in(length), [&its] { its.start(); });
   }
@@ -184,7 +202,9 @@ class stage {
   std::unique_ptr<store_host> store_;
   std::unique_ptr<store_host> front_;  // null: there is no accelerator
   std::unique_ptr<upstream> upstream_;
-  std::vector<std::unique_ptr<gateway>> gateways_;
+  std::vector<std::unique_ptr<decision_service>> services_;
+  std::vector<std::unique_ptr<front_door>> doors_;
+  std::vector<machine_process*> processes_;  // by the numbers of their machines
   std::unique_ptr<clients> clients_;
   std::unique_ptr<person> operator_;
 };

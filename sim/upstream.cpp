@@ -3,7 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include <boost/asio/this_coro.hpp>
+
+#include "mailbox.hpp"
+
 namespace onceguard::sim {
+
+namespace asio = boost::asio;
+
 namespace {
 
 bool answers_nothing(const disturbance* wrong) noexcept {
@@ -17,6 +24,21 @@ bool has_effect(const disturbance* wrong) noexcept {
 }
 
 }  // namespace
+
+asio::awaitable<std::optional<work_reply>> upstream::call(machine& caller, work_request request) {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto box = std::make_shared<mailbox<work_reply>>(executor);
+  const std::weak_ptr<mailbox<work_reply>> receiver = box;
+  auto arrive = [this, &caller, receiver, request] {
+    receive(request, [this, &caller, receiver](work_reply reply) {
+      world_.send(node_, caller, message_kind::work_reply,
+                  [receiver, reply] { mailbox<work_reply>::put(receiver, reply); });
+    });
+  };
+  world_.send(caller, node_, message_kind::work_request, std::move(arrive));
+  co_await box->wait(request.key->policy.upstream_timeout);
+  co_return box->content;
+}
 
 void upstream::receive(const work_request& request, std::function<void(work_reply)> reply) {
   auto& numbers = world_.random();

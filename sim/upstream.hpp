@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include <boost/asio/awaitable.hpp>
+
 #include <onceguard/engine.hpp>
 
 #include "scene.hpp"
@@ -31,8 +33,8 @@ class upstream {
       : world_(around), node_(node), store_(records), scene_(played) {}
 
   [[nodiscard]] machine& node() noexcept { return node_; }
-  /// A request has arrived; `reply` is called here, if ever.
-  void receive(const work_request& request, std::function<void(work_reply)> reply);
+  /// Sends a request from another machine; none: no answer came in time.
+  boost::asio::awaitable<std::optional<work_reply>> call(machine& caller, work_request request);
   /// Whether the key took effect; earlier tokens are refused from now on.
   [[nodiscard]] effect_report probe(const scene_key& key, token fence);
   struct known_effect {
@@ -44,6 +46,8 @@ class upstream {
   [[nodiscard]] std::optional<known_effect> effect_of(std::uint16_t key) const;
 
  private:
+  /// A request has arrived; `reply` is called here, if ever.
+  void receive(const work_request& request, std::function<void(work_reply)> reply);
   void act(const work_request& request, const disturbance* wrong,
            std::function<void(work_reply)> reply);
   void act_in_transaction(const work_request& request, std::function<void(work_reply)> reply);

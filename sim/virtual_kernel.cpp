@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdarg>
 #include <ctime>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/random.hpp"
 
@@ -44,6 +48,10 @@ virtual_kernel::~virtual_kernel() { running = nullptr; }
 
 virtual_kernel* virtual_kernel::current() noexcept { return running; }
 
+outside_simulation::outside_simulation() noexcept : inside_(std::exchange(running, nullptr)) {}
+
+outside_simulation::~outside_simulation() { running = inside_; }
+
 void virtual_kernel::fill(unsigned char* out, std::size_t size) noexcept {
   for (std::size_t i = 0; i < size; i += 8) {
     auto number = random_.next();
@@ -68,13 +76,26 @@ int virtual_kernel::open_descriptor() {
 void virtual_kernel::close(int descriptor) noexcept {
   auto& closed = at(descriptor);
   if (closed.timer) closed.machine->timer_due = never;
-  closed.used = closed.timer = false;
+  const auto peer = std::move(closed.peer);
+  closed = open_file{};
+  if (peer.end) peer.end();
 }
 
 void virtual_kernel::watch(int poller, int descriptor, std::uint64_t data) noexcept {
-  if (!is_ours(descriptor) || !at(descriptor).timer) return;
-  at(poller).watched = descriptor;
-  at(poller).data = data;
+  if (!is_ours(descriptor)) return;
+  auto& watched = at(descriptor);
+  if (watched.timer) {
+    at(poller).watched = descriptor;
+    at(poller).data = data;
+  } else if (watched.peer.end) {
+    watched.poller = poller;
+    watched.data = data;
+    watched.changed = watched.ended || !watched.unread.empty();
+  }
+}
+
+void virtual_kernel::forget(int descriptor) noexcept {
+  if (is_ours(descriptor)) at(descriptor).poller = -1;
 }
 
 void virtual_kernel::set_timer(int descriptor, nanoseconds from_now) noexcept {
@@ -89,6 +110,39 @@ bool virtual_kernel::expired(int poller, std::uint64_t& data) noexcept {
   polled.machine->timer_due = never;  // Asio sets the next time
   data = polled.data;
   return true;
+}
+
+bool virtual_kernel::readable(int poller, std::uint64_t& data) noexcept {
+  const auto found = std::ranges::find_if(descriptors_, [poller](const open_file& each) {
+    return each.changed && each.poller == poller;
+  });
+  if (found == descriptors_.end()) return false;
+  found->changed = false;
+  data = found->data;
+  return true;
+}
+
+int virtual_kernel::open_socket(socket_peer peer) {
+  const int made = open_descriptor();
+  at(made).peer = std::move(peer);
+  return made;
+}
+
+void virtual_kernel::arrive(int socket, std::string_view bytes) {
+  at(socket).unread += bytes;
+  at(socket).changed = true;
+}
+
+void virtual_kernel::arrive_end(int socket) noexcept {
+  at(socket).ended = at(socket).changed = true;
+}
+
+long virtual_kernel::receive(int socket, char* out, std::size_t size, bool keep) noexcept {
+  auto& unread = at(socket).unread;
+  if (unread.empty()) return at(socket).ended ? 0 : -1;
+  const auto count = unread.copy(out, size);
+  if (!keep) unread.erase(0, count);
+  return static_cast<long>(count);
 }
 
 }  // namespace onceguard::sim
@@ -133,7 +187,10 @@ int epoll_ctl(int poller, int operation, int descriptor, epoll_event* event) noe
   if (kernel == nullptr || !virtual_kernel::is_ours(poller)) {
     return static_cast<int>(::syscall(SYS_epoll_ctl, poller, operation, descriptor, event));
   }
-  if (operation == EPOLL_CTL_ADD) kernel->watch(poller, descriptor, event->data.u64);
+  if (operation == EPOLL_CTL_DEL)
+    kernel->forget(descriptor);
+  else
+    kernel->watch(poller, descriptor, event->data.u64);
   return 0;
 }
 
@@ -143,11 +200,58 @@ int epoll_wait(int poller, epoll_event* events, int most, int timeout) {
     return static_cast<int>(
         ::syscall(SYS_epoll_pwait, poller, events, most, timeout, nullptr, std::size_t{8}));
   }
+  int count = 0;
   std::uint64_t data = 0;
-  if (!kernel->expired(poller, data)) return 0;
-  events[0].events = EPOLLIN;
-  events[0].data.u64 = data;
-  return 1;
+  const auto add = [&] {
+    events[count].events = EPOLLIN;
+    events[count++].data.u64 = data;
+  };
+  if (kernel->expired(poller, data)) add();
+  while (count < most && kernel->readable(poller, data)) add();
+  return count;
+}
+
+ssize_t recv(int socket, void* out, size_t size, int flags) {
+  auto* kernel = virtual_kernel::current();
+  if (kernel == nullptr || !virtual_kernel::is_ours(socket)) {
+    return ::syscall(SYS_recvfrom, socket, out, size, flags, nullptr, nullptr);
+  }
+  const auto got = kernel->receive(socket, static_cast<char*>(out), size, (flags & MSG_PEEK) != 0);
+  if (got < 0) errno = EAGAIN;
+  return got;
+}
+
+ssize_t sendmsg(int socket, const msghdr* message, int flags) {
+  auto* kernel = virtual_kernel::current();
+  if (kernel == nullptr || !virtual_kernel::is_ours(socket)) {
+    return ::syscall(SYS_sendmsg, socket, message, flags);
+  }
+  std::string bytes;
+  for (std::size_t i = 0; i < message->msg_iovlen; ++i) {
+    const auto& part = message->msg_iov[i];
+    bytes.append(static_cast<const char*>(part.iov_base), part.iov_len);
+  }
+  const auto size = static_cast<ssize_t>(bytes.size());
+  kernel->send(socket, std::move(bytes));
+  return size;
+}
+
+ssize_t send(int socket, const void* bytes, size_t size, int flags) {
+  auto* kernel = virtual_kernel::current();
+  if (kernel == nullptr || !virtual_kernel::is_ours(socket)) {
+    return ::syscall(SYS_sendto, socket, bytes, size, flags, nullptr, 0);
+  }
+  kernel->send(socket, std::string(static_cast<const char*>(bytes), size));
+  return static_cast<ssize_t>(size);
+}
+
+int ioctl(int descriptor, unsigned long what, ...) noexcept {
+  if (virtual_kernel::is_ours(descriptor)) return 0;  // it never blocks
+  va_list more;
+  va_start(more, what);
+  void* const argument = va_arg(more, void*);
+  va_end(more);
+  return static_cast<int>(::syscall(SYS_ioctl, descriptor, what, argument));
 }
 
 int timerfd_create(clockid_t clock, int flags) noexcept {

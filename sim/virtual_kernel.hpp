@@ -1,12 +1,15 @@
 // What the kernel tells a simulated program: clocks, timers and random bytes, all from one seed.
 //
-// The program is linked with other definitions of clock_gettime, getrandom, timerfd_* and epoll_*:
-// while a virtual_kernel exists on a thread, they ask it, and nothing reaches the real kernel. So
-// the sources of the engine, and Asio's event loops, run as they are. Without one, they are what
-// they always are.
+// The program is linked with other definitions of clock_gettime, getrandom, timerfd_*, epoll_* and
+// of what a connected socket takes: while a virtual_kernel exists on a thread, they ask it, and
+// nothing reaches the real kernel. So the sources of the engine, and Asio's event loops, run as
+// they are. Without one, they are what they always are.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace onceguard::sim {
@@ -45,6 +48,12 @@ class number_stream {
   std::uint64_t state_;
 };
 
+/// Who is at the other end of a socket.
+struct socket_peer {
+  std::function<void(std::string)> receive;
+  std::function<void()> end;  ///< the process has closed it, or is gone
+};
+
 class virtual_kernel {
  public:
   /// There is at most one on a thread.
@@ -65,10 +74,22 @@ class virtual_kernel {
   [[nodiscard]] int open_descriptor();
   [[nodiscard]] static bool is_ours(int descriptor) noexcept { return descriptor >= first_; }
   void close(int descriptor) noexcept;
+  /// Also again, for what is still to be read.
   void watch(int poller, int descriptor, std::uint64_t data) noexcept;
+  void forget(int descriptor) noexcept;
   void set_timer(int descriptor, nanoseconds from_now) noexcept;
   /// Whether the timer that `poller` watches has expired: then `data` is what was said of it.
   [[nodiscard]] bool expired(int poller, std::uint64_t& data) noexcept;
+  /// The same of a socket to which something has come, once for each.
+  [[nodiscard]] bool readable(int poller, std::uint64_t& data) noexcept;
+
+  // Connected sockets. All that is written is taken at once.
+  [[nodiscard]] int open_socket(socket_peer peer);
+  void arrive(int socket, std::string_view bytes);
+  void arrive_end(int socket) noexcept;
+  void send(int socket, std::string bytes) { at(socket).peer.receive(std::move(bytes)); }
+  /// How many bytes; 0: the end; negative: none are there yet.
+  [[nodiscard]] long receive(int socket, char* out, std::size_t size, bool keep) noexcept;
 
   /// The kernel of this thread; null: nothing is simulated here.
   [[nodiscard]] static virtual_kernel* current() noexcept;
@@ -81,6 +102,12 @@ class virtual_kernel {
     machine_clock* machine = nullptr;
     int watched = -1;  // of a poller: its timer
     std::uint64_t data = 0;
+    // Of a socket.
+    int poller = -1;
+    bool changed = false;
+    bool ended = false;
+    std::string unread;
+    socket_peer peer;
   };
   [[nodiscard]] open_file& at(int number) noexcept {
     return descriptors_[static_cast<std::size_t>(number - first_)];
@@ -91,6 +118,18 @@ class virtual_kernel {
   machine_clock* machine_ = &outside_;
   number_stream random_;
   std::vector<open_file> descriptors_;
+};
+
+/// Code that makes a thread of its own, which nothing is simulated for.
+class outside_simulation {
+ public:
+  outside_simulation() noexcept;
+  ~outside_simulation();
+  outside_simulation(const outside_simulation&) = delete;
+  outside_simulation& operator=(const outside_simulation&) = delete;
+
+ private:
+  virtual_kernel* const inside_;
 };
 
 }  // namespace onceguard::sim

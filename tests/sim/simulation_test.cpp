@@ -19,7 +19,7 @@ std::uint64_t scaled(double most) {
 }
 
 TEST(simulation, a_seed_gives_the_same_history_byte_for_byte) {
-  for (const auto kind : {world_kind::engine, world_kind::tiered}) {
+  for (const auto kind : {world_kind::engine, world_kind::tiered, world_kind::serve}) {
     for (const std::uint64_t seed : {2u, 5u, 11u, 77u}) {
       const scene played(seed, kind);
       const auto first = play(played, played.disturbances);
@@ -65,6 +65,11 @@ TEST(simulation, seeds_pass) { expect_to_pass(scaled(ONCEGUARD_SIM_SEEDS), world
 
 TEST(simulation, seeds_of_the_tiered_store_pass) {
   expect_to_pass(scaled(ONCEGUARD_SIM_SEEDS / 2), world_kind::tiered);
+}
+
+TEST(simulation, seeds_of_the_decision_service_pass) {
+  // One takes five times as long as one of the engine alone.
+  expect_to_pass(scaled(ONCEGUARD_SIM_SEEDS / 4), world_kind::serve);
 }
 
 }  // namespace
