@@ -182,6 +182,7 @@ def test_the_admin_listener_goes_along(start_gateway, upstream, admin_listener):
     with gateway.begin_post("/gate", plan={"gate": "admin"}) as running:
         upstream.arrived(1, path="/gate")
         upgrade(gateway)
+        wait_until(lambda: admin_listener.get("/readyz").status == 200, what="a process that serves")
         for _ in range(20):
             assert admin_listener.get("/readyz").status == 200
         upstream.open("admin")
