@@ -182,9 +182,8 @@ def test_the_admin_listener_goes_along(start_gateway, upstream, admin_listener):
     with gateway.begin_post("/gate", plan={"gate": "admin"}) as running:
         upstream.arrived(1, path="/gate")
         upgrade(gateway)
-        wait_until(lambda: admin_listener.get("/readyz").status == 200, what="a process that serves")
-        for _ in range(20):
-            assert admin_listener.get("/readyz").status == 200
+        wait_until(lambda: admin_listener.get("/readyz").status == 200, what="readiness")
+        assert {admin_listener.get("/readyz").status for _ in range(20)} == {200}
         upstream.open("admin")
         assert_first(running.read())
 
