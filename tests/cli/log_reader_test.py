@@ -14,7 +14,7 @@ from support.expecting import assert_first
 from support.waiting import Stopwatch, wait_until
 
 PAGE = 4096  # the least that a pipe holds
-END = 50  # seconds; a drain of an idle gateway, and the second that it waits for its log
+END = 24  # seconds; an idle gateway and the second for its log, and not the drain of 25 s
 
 
 @contextlib.contextmanager

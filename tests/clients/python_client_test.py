@@ -157,12 +157,13 @@ def test_a_claim_stays_in_doubt_no_longer_than_the_timeout(scripted, way):
 
 
 def test_a_service_that_hangs_is_away(scripted, way):
-    service = scripted(b"HTTP/1.1 200")
-    began = time.monotonic()
-    with pytest.raises(onceguard.ServiceAway):
-        way.execute(onceguard.Client(service.url, timeout=0.2, wait=0.2),
-                    lambda: pytest.fail("it ran"))
-    assert time.monotonic() - began < 30
+    def seconds():
+        service, clock = scripted(b"HTTP/1.1 200"), Stopwatch()
+        with pytest.raises(onceguard.ServiceAway):
+            way.execute(onceguard.Client(service.url, timeout=0.2, wait=0.2),
+                        lambda: pytest.fail("it ran"))
+        return clock.seconds
+    assert least_seconds(seconds, enough=4, tries=3) < 4  # the usual times are 5 s and more
 
 
 def test_a_client_that_is_open_runs_work_unguarded_instead(scripted, way):

@@ -42,14 +42,18 @@ def test_a_repeat_is_the_first_answer_byte_by_byte(example, fresh_key):
 
 
 def test_of_many_at_once_one_runs(example, fresh_key):
-    key = fresh_key()
-    call = request_bytes("POST", "/conformance", example.fields(key, work={"delay": 1000}), BODY)
-    answers = all_at_once(example.address, [call] * 12)
-    assert example.effects()[key] == 1
-    # On a busy machine some come when the first has ended, or are too late for its lease.
-    in_time = [answer for answer in answers if answer.problem != "overloaded"]
-    assert {answer.status for answer in in_time} <= {201, 409}
-    assert final(example, key).replayed
+    def met():
+        """Not where all others come when the first has ended, or too late for a lease."""
+        key = fresh_key()
+        call = request_bytes("POST", "/conformance", example.fields(key, work={"delay": 1000}),
+                             BODY)
+        answers = all_at_once(example.address, [call] * 12)
+        assert example.effects()[key] == 1
+        seen = {answer.status for answer in answers if answer.problem != "overloaded"}
+        assert seen <= {201, 409}
+        assert final(example, key).replayed
+        return seen == {201, 409}
+    assert any(met() for _ in range(3))
 
 
 def test_a_stream_is_kept_as_another_answer(shop, fresh_key):

@@ -149,7 +149,7 @@ def test_a_client_sees_a_refusal_although_it_is_still_sending(gateway, key, chun
             answer = connection.read()
             assert_problem(answer, 413, "request-too-large", False)
             assert answer.get("Connection", "").lower() == "close"
-            assert connection.closed_within(30)
+            assert connection.closed_within(9)
             return True
     assert any(is_seen() for _ in range(5))
 
@@ -174,7 +174,7 @@ def test_an_upload_answered_early_is_answered_and_not_reset(gateway, key, chunke
             answer = connection.read()
             assert (answer.status, answer.body) == (status, b"early")
             assert (answer.get("X-Why"), answer.get("Connection")) == ("no", "close")
-            assert connection.closed_within(30)
+            assert connection.closed_within(9)
         answered += 1
         if answered == 10:
             break

@@ -70,7 +70,7 @@ def test_heads_have_limits(gateway, upstream, key, count, size, fits):
             return
         assert answer.status == 431, answer
         assert answer.problem == "bad-request"
-        assert connection.closed_within(30)
+        assert connection.closed_within(9)
     assert upstream.requests(path=f"/{key}") == []
 
 
@@ -84,7 +84,7 @@ def test_a_head_without_end_is_cut_off(gateway):
         except (BrokenPipeError, ConnectionResetError):
             return
         assert connection.read().status == 431
-        assert connection.closed_within(30)
+        assert connection.closed_within(9)
 
 
 def test_a_target_without_end_is_refused(start_gateway, upstream):

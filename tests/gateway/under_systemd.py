@@ -43,7 +43,7 @@ def upgrade(service):
 @pytest.mark.parametrize("act", [restart, reload, upgrade])
 def test_no_request_fails(service, own_upstream, act):
     assert "taking requests at" in service.shown("StatusText")
-    with Load(service.gateway, own_upstream) as load:
+    with Load(service.gateway, own_upstream, late=2 if act is restart else 0) as load:
         for _ in range(scaled(ROUNDS, 3)):
             act(service)
             assert service.state() == "active"

@@ -69,7 +69,7 @@ def test_what_was_accepted_takes_effect_once(start_gateway, upstream, own_upstre
         while any(client.is_alive() for client in clients):
             mark = min(len(names), len(accepted) + dice.randint(1, len(names) // 10))
             if mark == len(names):
-                permits.release(len(clients) + 4)  # also to find that nothing is left
+                permits.release(len(names) + len(clients))  # also to find that nothing is left
             elif mark + 4 > given:
                 permits.release(mark + 4 - given)
                 given = mark + 4

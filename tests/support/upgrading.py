@@ -157,10 +157,11 @@ class KeptClients:
 
 
 class Load:
-    """Both, on one gateway. Behind the `with`, the counts are looked at: nothing has failed, and
-    nothing took effect twice."""
+    """Both, on one gateway. Behind the `with`, the counts are looked at: nothing has failed but
+    `late` requests at most, and nothing took effect twice."""
 
-    def __init__(self, gateway, upstream, scheme="http", kinds=(Wrk, KeptClients)):
+    def __init__(self, gateway, upstream, scheme="http", kinds=(Wrk, KeptClients), late=0):
+        self.late = late
         self.upstream = upstream
         self.gateway = gateway
         self.url = f"{scheme}://127.0.0.1:{gateway.port.number}/load"
@@ -204,10 +205,10 @@ class Load:
                 assert ran >= said["requests"], "an answer without an effect"
             else:
                 failed = [one for one in said if one.get("status") != 201]
-                # A busy machine may hold up a client for longer than an idle connection is kept
-                # open for it by a process that drains. Nothing was taken from it then.
+                # A plain stop keeps an idle connection for half a second: a busy machine may hold
+                # up a client for longer. Nothing was taken from it then.
                 late = [one for one in failed if one["reused"] and one["key"] not in effects]
-                assert len(late) <= 2 and failed == late, failed[:10]
+                assert len(late) <= self.late and failed == late, failed[:10]
                 assert {one["key"] for one in said if one not in late} <= set(effects)
                 self.counted["node"] = len(said)
                 self.counted["reused"] = sum(one["reused"] for one in said)
@@ -228,7 +229,7 @@ def restart_often(gateway, upstream):
     keeper = SocketKeeper(gateway)
     try:
         gateway.start()
-        with Load(gateway, upstream) as load:
+        with Load(gateway, upstream, late=2) as load:
             for _ in range(scaled(ROUNDS, 3)):
                 assert gateway.stop() == 0
                 gateway.start()
