@@ -259,6 +259,7 @@ TEST(guard_execute, lease_is_renewed_while_the_work_runs) {
       may_go_on = run.may_go_on() && !run.lost().stop_requested();
       return std::string("first");
     });
+    EXPECT_FALSE(may_go_on && rivals_run > 0) << "it ran beside its holder";
     kept = got && may_go_on && rivals_run == 0;
   }
   EXPECT_TRUE(kept);

@@ -97,12 +97,11 @@ TEST_F(redis_notes_test, a_server_that_is_slower_than_a_sweep_goes_on_is_swept_b
   abandon(claim_of("unknown"));
   server_.session().run({"DEL", "onceguard:attention"});
   server_.pause();
-  std::thread later([this] {
+  const std::jthread later([this] {
     ::poll(nullptr, 0, 1'200);
     server_.go_on();
   });
   EXPECT_TRUE(caller_.try_sweep(1'000));
-  later.join();
   EXPECT_THAT(notes(), ElementsAre(note_of(claim_of("unknown"))));
 }
 

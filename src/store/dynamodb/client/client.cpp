@@ -73,7 +73,9 @@ class client::loop {
     const auto now = base::boot_now();
     for (auto it = waiting_.begin(); it != waiting_.end();) {
       const auto here = it++;
-      if (now >= here->job->give_up_at) {
+      // Of a repeat; a first try has whatever time its caller gave.
+      const auto needed = here->attempts > 0 ? least_try : milliseconds(0);
+      if (now + needed >= here->job->give_up_at) {
         lapse(here, waiting_);
       } else if (here->ready_at <= now && under_way_.size() < owner_.params_.requests_at_once) {
         begin(here);

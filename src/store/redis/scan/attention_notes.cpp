@@ -72,7 +72,7 @@ awaitable<std::optional<error>> attention_notes::sweep(steady_time pause_at, ste
     return std::exchange(position_, {});
   }();
   if (here.left.empty()) here.left = pool_.servers();
-  // One step at least: a server that was slow to say what it is would be swept never.
+  // One step at least: a server that was slow to say what it is would never be swept.
   for (bool first = true; !here.left.empty() && (first || base::boot_now() < pause_at);
        first = false) {
     const auto last = co_await sweep_some(here, until);
