@@ -263,7 +263,9 @@ TEST_F(process_child, the_guardian_ends_what_runs_beyond_its_limit) {
     EXPECT_GE(base::boot_now(), params.limit.end);
     EXPECT_TRUE(running.time_is_over());
     // Before this process's own end of the child kills what is left.
-    if (!text_of(file).empty()) EXPECT_FALSE(is_alive(process_in(file)));
+    if (!text_of(file).empty()) {
+      EXPECT_FALSE(is_alive(process_in(file)));
+    }
   }
   EXPECT_FALSE(text_of(file).empty());
 }
