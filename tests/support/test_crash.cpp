@@ -69,6 +69,8 @@ COUNTED(ssize_t, pwrite, (int file, const void* bytes, size_t size, off_t offset
         size, offset)
 COUNTED(ssize_t, pwrite64, (int file, const void* bytes, size_t size, off64_t offset), file, bytes,
         size, offset)
+COUNTED(ssize_t, pwritev2, (int file, const iovec* parts, int size, off_t offset, int flags), file,
+        parts, size, offset, flags)
 COUNTED(int, fsync, (int file), file)
 COUNTED(int, fdatasync, (int file), file)
 COUNTED(int, connect, (int file, const sockaddr* address, socklen_t size), file, address, size)

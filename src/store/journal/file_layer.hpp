@@ -30,6 +30,12 @@ class file {
                                  std::size_t& got) const = 0;
   /// What was written before is on the disk afterwards.
   [[nodiscard]] virtual int flush() = 0;
+  /// Writes all of `bytes`, which are on the disk afterwards. Of what was written before, nothing
+  /// is said.
+  [[nodiscard]] virtual int write_through(std::string_view bytes, std::uint64_t offset) {
+    const int failed = write(bytes, offset);
+    return failed != 0 ? failed : flush();
+  }
   [[nodiscard]] virtual int truncate(std::uint64_t size) = 0;
   /// Reserves the blocks up to `size`, all of them zero, so that a later write needs no room.
   [[nodiscard]] virtual int reserve(std::uint64_t size) = 0;
@@ -39,6 +45,9 @@ class file {
   [[nodiscard]] virtual std::uint64_t written_end() const {
     return std::numeric_limits<std::uint64_t>::max();
   }
+  /// A block that was written once is written where it is from then on, and the file system notes
+  /// nothing of its own for that.
+  [[nodiscard]] virtual bool rewrites_in_place() const { return false; }
 };
 
 enum class open_file : std::uint8_t { existing, created };

@@ -30,6 +30,7 @@ struct segment {
   std::uint64_t end = 0;       ///< of its frames
   std::uint64_t live = 0;      ///< bytes of frames that are the latest of their records
   std::uint64_t capacity = 0;  ///< of the last one: where what is reserved ends
+  std::uint64_t written = 0;   ///< of the last one: where its blocks end that were written
 };
 /// Readers hold a segment for as long as they read, whoever removes its file meanwhile.
 using segment_ptr = std::shared_ptr<segment>;

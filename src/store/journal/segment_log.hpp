@@ -105,6 +105,7 @@ class segment_log {
   [[nodiscard]] result<std::unique_ptr<file>> reserve_file(const char* name, std::uint64_t size);
   void extend_reserve(std::uint64_t size);
   [[nodiscard]] std::uint64_t next_size() const noexcept;
+  [[nodiscard]] std::uint64_t zeros_behind_group() const noexcept;
   [[nodiscard]] segment& last() const noexcept { return *segments_.back(); }
 
   file_layer& files_;

@@ -89,6 +89,7 @@ class simulated_disk {
   struct content {
     std::string durable;
     std::string now;
+    std::uint64_t written = 0;  ///< up to there `now` was written; what is behind was reserved
 
     void tear(std::mt19937& random) {
       auto out = random() % 2 == 0 ? durable : std::string(now.size(), '\0');
@@ -101,6 +102,7 @@ class simulated_disk {
                     out.begin() + static_cast<std::ptrdiff_t>(begin));
       }
       now = durable = std::move(out);
+      written = now.find_last_not_of('\0') + 1;
     }
   };
   using names = std::map<std::string, std::shared_ptr<content>>;
@@ -147,12 +149,14 @@ class simulated_disk {
       const bool in_place = offset + bytes.size() <= now.size();
       int failed = disk_.act(!in_place);
       if (failed == 0 && !in_place) failed = disk_.grow(offset + bytes.size() - now.size());
-      if (failed == 0 && in_place && disk_.copies_ && holds_data(offset, bytes.size())) {
+      // What was only reserved is written where it is.
+      if (failed == 0 && in_place && disk_.copies_ && offset < bytes_->written) {
         failed = disk_.grow(bytes.size());
       }
       if (failed != 0) bytes = bytes.substr(0, bytes.size() / 2);
       if (offset + bytes.size() > now.size()) now.resize(offset + bytes.size(), '\0');
       now.replace(offset, bytes.size(), bytes);
+      bytes_->written = std::max(bytes_->written, offset + bytes.size());
       return failed;
     }
     [[nodiscard]] int read(char* target, std::size_t size, std::uint64_t offset,
@@ -173,6 +177,7 @@ class simulated_disk {
       const std::lock_guard locked(disk_.lock_);
       if (const int failed = disk_.act(false); failed != 0) return failed;
       bytes_->now.resize(size, '\0');
+      bytes_->written = std::min(bytes_->written, size);
       return 0;
     }
     [[nodiscard]] int reserve(std::uint64_t size) override {
@@ -191,14 +196,13 @@ class simulated_disk {
       out = bytes_->now.size();
       return 0;
     }
+    [[nodiscard]] bool rewrites_in_place() const override {
+      const std::lock_guard locked(disk_.lock_);
+      return !disk_.copies_;
+    }
     [[nodiscard]] const std::shared_ptr<content>& bytes() const noexcept { return bytes_; }
 
    private:
-    /// What is reserved is written where it is.
-    [[nodiscard]] bool holds_data(std::uint64_t offset, std::size_t size) const {
-      return bytes_->now.find_first_not_of('\0', offset) < offset + size;
-    }
-
     simulated_disk& disk_;
     const std::shared_ptr<content> bytes_;
   };

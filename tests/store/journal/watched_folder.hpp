@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "store/journal/file_layer.hpp"
 
@@ -37,20 +38,28 @@ class folder_watch {
   void note_write(std::uint64_t bytes) {
     const std::lock_guard locked(lock_);
     largest_write_ = std::max(largest_write_, bytes);
+    writes_.push_back(bytes);
   }
   [[nodiscard]] std::uint64_t largest_write() const {
     const std::lock_guard locked(lock_);
     return largest_write_;
   }
+  /// The sizes of all writes, in their order.
+  [[nodiscard]] std::vector<std::uint64_t> writes() const {
+    const std::lock_guard locked(lock_);
+    return writes_;
+  }
   void clear() {
     const std::lock_guard locked(lock_);
     by_name_.clear();
+    writes_.clear();
   }
 
  private:
   mutable std::mutex lock_;
   std::map<std::string, std::uint64_t> by_name_;
   std::uint64_t largest_write_ = 0;
+  std::vector<std::uint64_t> writes_;
 };
 
 class watched_file final : public journal::file {
@@ -84,6 +93,7 @@ class watched_file final : public journal::file {
   }
   [[nodiscard]] int size(std::uint64_t& out) const override { return watched_->size(out); }
   [[nodiscard]] std::uint64_t written_end() const override { return watched_->written_end(); }
+  [[nodiscard]] bool rewrites_in_place() const override { return watched_->rewrites_in_place(); }
   [[nodiscard]] const journal::file& watched() const noexcept { return *watched_; }
 
  private:
