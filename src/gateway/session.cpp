@@ -1,5 +1,7 @@
 #include "gateway/session.hpp"
 
+#include <algorithm>
+
 #include "base/clock.hpp"
 #include "base/field.hpp"
 #include "base/log.hpp"
@@ -13,7 +15,10 @@ using clock = base::boot_clock;
 namespace {
 
 constexpr std::size_t read_size = 4096;
-constexpr milliseconds linger_time{2'000};
+// Who still sends a request that was refused is read on: for so long in all, and so long without
+// another byte.
+constexpr milliseconds linger_time{30'000};
+constexpr milliseconds linger_pause{2'000};
 /// So long may a request take to come after the answer before it, or after the connect.
 constexpr milliseconds last_call{500};
 constexpr std::string_view plain_http_refusal =
@@ -245,8 +250,8 @@ asio::awaitable<void> session::linger() {
   stream_.shut_sending();
   const auto end = base::boot_now() + linger_time;
   std::array<char, read_size> dropped;
-  while (base::boot_now() < end) {
-    const auto read = co_await stream_.read_some(dropped, left_until(end));
+  while (base::boot_now() < end && !too_late_to_read()) {
+    const auto read = co_await stream_.read_some(dropped, std::min(linger_pause, left_until(end)));
     if (read.failure) break;
   }
 }

@@ -70,6 +70,29 @@ def test_a_body_may_come_for_long(start_gateway, upstream, fresh_key, guarded, r
     assert any(comes_whole() for _ in range(5))
 
 
+def test_who_still_sends_a_refused_body_gets_the_refusal(start_gateway, upstream, fresh_key):
+    """Many clients read nothing before all is sent, and a reset erases what they have not read."""
+    gateway = start_gateway(upstream, {"defaults": {"max_request_body": "1KiB"}})
+    pause = threading.Event()
+
+    def gets_it():
+        """Not where this client stands still for too long, on a busy machine."""
+        with gateway.connect() as connection:
+            connection.reader.expect("POST")
+            fields = fields_for(fresh_key()) + [("Content-Length", "1000000")]
+            connection.send(request_bytes("POST", "/refused", fields))
+            whole, sent = Stopwatch(), Stopwatch()
+            while whole.seconds < 4:
+                connection.send(b"x" * 100)
+                pause.wait(0.1)
+                before, sent = sent, Stopwatch()
+                if before.seconds > 1.5:
+                    return False
+            assert_problem(connection.read(), 413, "request-too-large", False)
+            return True
+    assert any(gets_it() for _ in range(5))
+
+
 class SlowService:
     """Takes what is sent to it a little at a time."""
 
