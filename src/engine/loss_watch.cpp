@@ -44,10 +44,13 @@ loss_watch::loss_watch(const engine_params& params)
   last_.emplace();
   last_->identity = before->identity;
   last_->generation = written_generation_ = before->generation;
+  // By the rules of the loss: what ran then may run for longer than the rules of today allow.
+  refuse_length_ = std::max(before->refuse_length, quiet_ms_.load());
+  flagged_length_ = std::max(before->flagged_length, retention_ms_.load());
   if (rule_ == after_loss_rule::refuse) {
-    refuse_until_ = boot_end(before->refuse_until_wall, quiet_ms_);
+    refuse_until_ = boot_end(before->refuse_until_wall, refuse_length_);
   }
-  flagged_until_ = boot_end(before->flagged_until_wall, retention_ms_);
+  flagged_until_ = boot_end(before->flagged_until_wall, flagged_length_);
 }
 
 void loss_watch::expect(milliseconds quiet, milliseconds retention) noexcept {
@@ -71,8 +74,12 @@ loss_watch::change loss_watch::compare(const vitals& now, time_point time) {
   // is still noticed.
   if (changed || now.generation != written_generation_) {
     written_generation_ = now.generation;
-    testimony current{now.identity, now.generation, wall_end(refuse_until_, time),
-                      wall_end(flagged_until_, time)};
+    testimony current{now.identity,
+                      now.generation,
+                      wall_end(refuse_until_, time),
+                      wall_end(flagged_until_, time),
+                      refuse_length_,
+                      flagged_length_};
     // On the disk before anything is granted: after a crash nothing else would tell of the loss.
     if (changed) {
       witness_.write(current);
@@ -86,8 +93,10 @@ loss_watch::change loss_watch::compare(const vitals& now, time_point time) {
 void loss_watch::lost(time_point time) {
   base::log(base::event::store_lost_its_memory,
             {{"after_loss", rule_ == after_loss_rule::refuse ? "refuse" : "flag"}});
-  if (rule_ == after_loss_rule::refuse) refuse_until_ = ms_of(time) + quiet_ms_;
-  flagged_until_ = ms_of(time) + retention_ms_;
+  refuse_length_ = std::max(refuse_length_, quiet_ms_.load());
+  flagged_length_ = std::max(flagged_length_, retention_ms_.load());
+  if (rule_ == after_loss_rule::refuse) raise_to(refuse_until_, ms_of(time) + quiet_ms_);
+  raise_to(flagged_until_, ms_of(time) + retention_ms_);
 }
 
 milliseconds loss_watch::refuses_for(time_point time) const noexcept {

@@ -47,6 +47,9 @@ class loss_watch {
   std::uint64_t written_generation_ = 0;
   std::atomic<std::int64_t> refuse_until_{0};  // steady clock, ms; 0: no
   std::atomic<std::int64_t> flagged_until_{0};
+  // How long these periods were when they began, in ms.
+  std::int64_t refuse_length_ = 0;
+  std::int64_t flagged_length_ = 0;
 };
 
 }  // namespace onceguard

@@ -42,7 +42,9 @@ class open_file {
 std::string text_of(const testimony& testimony) {
   return testimony.identity + ' ' + std::to_string(testimony.generation) + ' ' +
          std::to_string(testimony.refuse_until_wall) + ' ' +
-         std::to_string(testimony.flagged_until_wall) + '\n';
+         std::to_string(testimony.flagged_until_wall) + ' ' +
+         std::to_string(testimony.refuse_length) + ' ' + std::to_string(testimony.flagged_length) +
+         '\n';
 }
 
 }  // namespace
@@ -69,8 +71,9 @@ std::optional<testimony> witness::read() const {
   std::ifstream file(path_);
   testimony out;
   if (!(file >> out.identity >> out.generation)) return std::nullopt;
-  // A file of an earlier version has no more fields.
+  // A file of an earlier version has fewer fields.
   file >> out.refuse_until_wall >> out.flagged_until_wall;
+  file >> out.refuse_length >> out.flagged_length;
   return out;
 }
 

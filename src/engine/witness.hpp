@@ -18,6 +18,9 @@ struct testimony {
   std::uint64_t generation = 0;
   std::int64_t refuse_until_wall = 0;   ///< 0: no
   std::int64_t flagged_until_wall = 0;  ///< 0: no
+  // How long these periods were when they began, in ms; 0: an earlier version did not say.
+  std::int64_t refuse_length = 0;
+  std::int64_t flagged_length = 0;
 };
 
 /// After a crash, the file has either the old or the new content, never a mixture. Use it on one

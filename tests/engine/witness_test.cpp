@@ -61,8 +61,8 @@ TEST_F(witness_test, what_was_written_is_there_for_the_next_process) {
   {
     witness first(directory_);
     EXPECT_FALSE(first.read());
-    first.write({"one", 7, 11, 13});
-    EXPECT_EQ(content(file_), "one 7 11 13\n") << "when the call returns";
+    first.write({"one", 7, 11, 13, 17, 19});
+    EXPECT_EQ(content(file_), "one 7 11 13 17 19\n") << "when the call returns";
   }
   const auto found = witness(directory_).read();
   ASSERT_TRUE(found);
@@ -70,20 +70,22 @@ TEST_F(witness_test, what_was_written_is_there_for_the_next_process) {
   EXPECT_EQ(found->generation, 7u);
   EXPECT_EQ(found->refuse_until_wall, 11);
   EXPECT_EQ(found->flagged_until_wall, 13);
+  EXPECT_EQ(found->refuse_length, 17);
+  EXPECT_EQ(found->flagged_length, 19);
 }
 
 TEST_F(witness_test, content_is_on_the_disk_before_its_name_and_the_name_before_the_call_returns) {
   witness one(directory_);
-  one.write({"old", 1, 0, 0});
+  one.write({"old", 1, 0, 0, 0, 0});
   std::vector<std::string> seen;
   on_flush = [&](const std::string& path) {
     seen.push_back(std::filesystem::path(path).filename().string() + ": " + content(file_));
   };
-  one.write({"new", 2, 0, 0});
+  one.write({"new", 2, 0, 0, 0, 0});
   on_flush = nullptr;
   const auto name = folder_.path().filename().string();
   const auto next = "store.witness.next." + std::to_string(::getpid());
-  const std::vector<std::string> wanted{next + ": old 1 0 0\n", name + ": new 2 0 0\n"};
+  const std::vector<std::string> wanted{next + ": old 1 0 0 0 0\n", name + ": new 2 0 0 0 0\n"};
   EXPECT_EQ(seen, wanted);
 }
 
@@ -91,8 +93,8 @@ TEST_F(witness_test, what_is_written_soon_is_there_at_the_end_and_never_over_wha
   for (std::uint64_t round = 0; round < 50; ++round) {
     {
       witness one(directory_);
-      one.write_soon({"soon", 2 * round, 0, 0});
-      if (round % 2 == 0) one.write({"later", 2 * round + 1, 0, 0});
+      one.write_soon({"soon", 2 * round, 0, 0, 0, 0});
+      if (round % 2 == 0) one.write({"later", 2 * round + 1, 0, 0, 0, 0});
     }
     const auto found = witness(directory_).read();
     ASSERT_TRUE(found);
@@ -115,7 +117,7 @@ TEST_F(witness_test, what_can_not_be_written_is_written_once_there_is_a_way) {
   counted_lines lines;
   base::set_log_sink(&lines);
   witness one(later.string());
-  one.write({"one", 1, 0, 0});
+  one.write({"one", 1, 0, 0, 0, 0});
   testing::wait_until("another try", [&] { return lines.count >= 2; });
   EXPECT_FALSE(one.check());
   std::filesystem::create_directory(later);
