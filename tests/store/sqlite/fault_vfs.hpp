@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -129,8 +130,17 @@ class fault_vfs {
   /// The number of writes to the write-ahead log.
   [[nodiscard]] int written() const { return written_; }
 
+  /// Called once, on the writing thread, as soon as a transaction has given the write lock back.
+  /// Set while nobody writes.
+  void when_the_write_lock_is_free(std::function<void()> call) {
+    write_lock_free_ = std::move(call);
+  }
+
   // Called by the functions of the VFS.
   void log_is_locked_to_move() { ++moves_; }
+  void write_lock_is_free() {
+    if (const auto call = std::exchange(write_lock_free_, nullptr)) call();
+  }
   [[nodiscard]] bool log_takes_write() {
     ++written_;
     std::error_code none;
@@ -149,6 +159,7 @@ class fault_vfs {
  private:
   std::atomic<bool> full_{false};
   std::string reserve_;  // set while nobody writes
+  std::function<void()> write_lock_free_;
   std::atomic<std::int64_t> bad_sector_{-1};
   std::atomic<int> written_{0};
   std::atomic<int> moves_{0};
@@ -223,11 +234,14 @@ inline int map_memory(sqlite3_file* f, int page, int size, int extend, void vola
   return real(f)->pMethods->xShmMap(real(f), page, size, extend, out);
 }
 inline int lock_memory(sqlite3_file* f, int offset, int n, int flags) {
-  constexpr int to_move = 1;  // WAL_CKPT_LOCK
+  constexpr int to_write = 0;  // WAL_WRITE_LOCK
+  constexpr int to_move = 1;   // WAL_CKPT_LOCK
   if (offset == to_move && n == 1 && (flags & SQLITE_SHM_LOCK) != 0) {
     faults->log_is_locked_to_move();
   }
-  return real(f)->pMethods->xShmLock(real(f), offset, n, flags);
+  const int code = real(f)->pMethods->xShmLock(real(f), offset, n, flags);
+  if (offset == to_write && (flags & SQLITE_SHM_UNLOCK) != 0) faults->write_lock_is_free();
+  return code;
 }
 inline void memory_barrier(sqlite3_file* f) { real(f)->pMethods->xShmBarrier(real(f)); }
 inline int unmap_memory(sqlite3_file* f, int remove) {
