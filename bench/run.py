@@ -23,7 +23,7 @@ from side_by_side import compare
 
 WHAT = ("peers", "gateway", "memory", "sqlite", "growth", "cost", "sizes", "watched", "redis",
         "postgres", "postgres-variants", "postgres-soak", "postgres-large", "attention", "page",
-        "library", "inbox", "patterns", "tls", "exec", "clients", "sealed", "profile")
+        "library", "inbox", "patterns", "tls", "exec", "clients", "sealed", "profile", "disk")
 BENCHES = os.path.join(os.path.dirname(BINARY), "bench")
 SQLITE_BENCH = os.path.join(BENCHES, "sqlite_bench")
 
@@ -172,6 +172,9 @@ def measure(name, wanted, servers):
         case "profile":
             import flame_graph
             flame_graph.measure_profile(servers, seconds, wrk, cpu_seconds, PROGRAMS, wanted.svg)
+        case "disk":
+            subprocess.run([os.path.join(BENCHES, "disk_bench"), servers.dir, str(rounds),
+                            str(seconds * 250)], check=True)
         case "exec":
             import commands
             commands.measure_commands(BINARY, rounds)
