@@ -208,7 +208,7 @@ result<void> segment_log::write_group() {
   const int failed = present.bytes->write_through(group_, present.end);
   const auto written = present.end + group_.size();
   group_.resize(size);
-  if (failed != 0) return to_error(failed, files_.location(), "write", effect::unknown);
+  if (failed != 0) return to_error(failed, files_.location(), "write and flush", effect::unknown);
   present.written = std::max(present.written, written);
   failed_ = false;
   return {};
