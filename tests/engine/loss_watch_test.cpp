@@ -64,11 +64,11 @@ TEST_F(loss_watch_test, an_end_that_lies_too_far_ahead_is_cut_to_the_length_that
   {
     // As after a wall clock that stepped back by an hour.
     witness kept(folder_.path().string());
-    auto said = kept.read();
-    ASSERT_TRUE(said);
+    auto testimony = kept.read();
+    ASSERT_TRUE(testimony);
     const auto end = base::system_clock().wall_ms() + milliseconds(minutes(61)).count();
-    said->refuse_until_wall = said->flagged_until_wall = end;
-    kept.write(*said);
+    testimony->refuse_until_wall = testimony->flagged_until_wall = end;
+    kept.write(*testimony);
   }
   const auto next = start(milliseconds(1), milliseconds(1));
   EXPECT_GT(next.refuses_for(now), milliseconds(0));

@@ -45,9 +45,9 @@ class file {
   [[nodiscard]] virtual std::uint64_t written_end() const {
     return std::numeric_limits<std::uint64_t>::max();
   }
-  /// A block that was written once is written where it is from then on, and the file system notes
-  /// nothing of its own for that.
-  [[nodiscard]] virtual bool rewrites_in_place() const { return false; }
+  /// A block that was written once is overwritten where it is, and the file system notes nothing of
+  /// its own for that.
+  [[nodiscard]] virtual bool overwrites_blocks() const { return false; }
 };
 
 enum class open_file : std::uint8_t { existing, created };

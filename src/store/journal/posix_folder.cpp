@@ -13,7 +13,7 @@
 namespace onceguard::journal {
 namespace {
 
-bool is_on_volume_that_rewrites(int opened) noexcept {
+bool is_on_overwriting_volume(int opened) noexcept {
   struct statfs volume {};
   if (::fstatfs(opened, &volume) != 0) return false;
   return volume.f_type == EXT4_SUPER_MAGIC || volume.f_type == XFS_SUPER_MAGIC;
@@ -26,7 +26,7 @@ class posix_file final : public file {
       : opened_(std::move(opened)),
         device_(seen.st_dev),
         inode_(seen.st_ino),
-        in_place_(is_on_volume_that_rewrites(opened_.get())) {}
+        overwrites_(is_on_overwriting_volume(opened_.get())) {}
 
   [[nodiscard]] bool is(const struct stat& other) const noexcept {
     return other.st_dev == device_ && other.st_ino == inode_;
@@ -65,7 +65,8 @@ class posix_file final : public file {
       const auto done = ::pwritev2(opened_.get(), &part, 1, static_cast<off_t>(offset), RWF_DSYNC);
       if (done < 0 && errno == EINTR) continue;
       if (done < 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) {
-        return file::write_through(bytes, offset);
+        const int failed = write(bytes, offset);
+        return failed != 0 ? failed : flush();
       }
       if (done <= 0) return done < 0 ? errno : EIO;
       bytes.remove_prefix(static_cast<std::size_t>(done));
@@ -73,7 +74,7 @@ class posix_file final : public file {
     }
     return 0;
   }
-  [[nodiscard]] bool rewrites_in_place() const override { return in_place_; }
+  [[nodiscard]] bool overwrites_blocks() const override { return overwrites_; }
   [[nodiscard]] int truncate(std::uint64_t size) override {
     return ::ftruncate(opened_.get(), static_cast<off_t>(size)) == 0 ? 0 : errno;
   }
@@ -100,7 +101,7 @@ class posix_file final : public file {
   const base::descriptor opened_;
   const dev_t device_;
   const ino_t inode_;
-  const bool in_place_;
+  const bool overwrites_;
 };
 
 }  // namespace

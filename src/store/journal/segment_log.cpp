@@ -196,7 +196,7 @@ std::uint64_t segment_log::zeros_behind_group() const noexcept {
   const auto& present = last();
   const auto end = present.end + group_.size();
   const bool pays = end > present.written && group_.size() <= small_group;
-  if (!pays || end >= present.capacity || !present.bytes->rewrites_in_place()) return 0;
+  if (!pays || end >= present.capacity || !present.bytes->overwrites_blocks()) return 0;
   return std::min(zeros, present.capacity - end);
 }
 

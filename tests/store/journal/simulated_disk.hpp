@@ -196,7 +196,7 @@ class simulated_disk {
       out = bytes_->now.size();
       return 0;
     }
-    [[nodiscard]] bool rewrites_in_place() const override {
+    [[nodiscard]] bool overwrites_blocks() const override {
       const std::lock_guard locked(disk_.lock_);
       return !disk_.copies_;
     }

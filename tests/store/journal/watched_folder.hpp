@@ -93,7 +93,7 @@ class watched_file final : public journal::file {
   }
   [[nodiscard]] int size(std::uint64_t& out) const override { return watched_->size(out); }
   [[nodiscard]] std::uint64_t written_end() const override { return watched_->written_end(); }
-  [[nodiscard]] bool rewrites_in_place() const override { return watched_->rewrites_in_place(); }
+  [[nodiscard]] bool overwrites_blocks() const override { return watched_->overwrites_blocks(); }
   [[nodiscard]] const journal::file& watched() const noexcept { return *watched_; }
 
  private:
