@@ -108,6 +108,21 @@ def is_declared(before, was):
     return bool(kind) and kind[1] not in words and bool(re.match(r"\w+[({]", was))
 
 
+def is_torn(before, was, after):
+    """Whether a part of the expression belongs to an operator outside, which the switch's own
+    parentheses would take from it: `a && b` of `a && b == c`."""
+    bare = re.sub(r"""\"(\\.|[^"\\])*\"|'(\\.|[^'\\])'""", '""', was)
+    while (inner := re.sub(r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}", "_", bare)) != bare:
+        bare = inner
+    levels = {"||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "+": 5, "-": 5, "*": 6, "!": 7,
+              ".": 7}
+    weakest = min((level for level, sign in enumerate(("?", "||", "&&")) if sign in bare),
+                  default=9)
+    beside = [re.search(r"(\|\||&&|==|!=|[<>+*!-])\s*$", before),
+              re.match(r"\s*(\|\||&&|==|!=|[<>+*.-])", after)]
+    return any(found and levels[found[1]] > weakest for found in beside)
+
+
 @functools.cache
 def problem_of(suite):
     """Why there can be no such suite, or None."""
@@ -159,7 +174,11 @@ def places_of(mutants, errors):
         if mutant.form == "expression" and is_declared(text[:begin], mutant.was):
             errors.append(f"{mutant}: `was` is a name that is declared there, and no expression")
             continue
-        places[mutant.file].append((begin, begin + len(mutant.was), mutant))
+        end = begin + len(mutant.was)
+        if mutant.form == "expression" and is_torn(text[:begin], mutant.was, text[end:]):
+            errors.append(f"{mutant}: `was` is a part that means another thing alone")
+            continue
+        places[mutant.file].append((begin, end, mutant))
     for found in places.values():
         found.sort(key=lambda place: place[0])
         for (_, end, first), (begin, _, second) in zip(found, found[1:]):

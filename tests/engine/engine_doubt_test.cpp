@@ -76,6 +76,17 @@ TEST_F(engine_over_faults, a_key_that_was_taken_runs_nothing_unguarded_once_the_
   EXPECT_EQ(w.runs + w.unguarded, 0);
 }
 
+TEST_F(engine_over_faults, who_waits_for_a_twin_runs_nothing_unguarded_once_the_store_is_away) {
+  policy.store_failure = store_failure_rule::open;
+  policy.on_busy = on_busy_rule::wait;
+  policy.wait = milliseconds(60'000);
+  counted_work w;
+  store.say_busy(1);
+  store.fail(store_call::claim, store_fault::before, 10);
+  EXPECT_EQ(execute(w).kind, outcome_kind::store_failed);
+  EXPECT_EQ(w.runs + w.unguarded, 0);
+}
+
 TEST_F(engine_over_faults, nothing_is_claimed_before_the_store_was_answered) {
   const testing::temporary_folder folder;
   params.state_dir = folder.path().string();

@@ -38,3 +38,15 @@ def test_all_bugs_are_in_their_places():
     bugs, errors = planted_bugs.read_all()
     assert errors == []
     assert len(bugs) > 600
+
+
+@pytest.mark.parametrize("before, was, after, torn", [
+    ("if (", "a == 0 && f(x)", " == g(x) + 1)", True),
+    ("!", "a && b", ")", True),
+    ("x && ", "a || b", ";", True),
+    ("if (", "a == 0", " && b)", False),
+    ("x || ", "a && b", ";", False),
+    ("x && (", "a || b", ")", False),
+])
+def test_a_part_that_means_another_thing_alone_is_refused(before, was, after, torn):
+    assert planted_bugs.is_torn(before, was, after) == torn

@@ -61,10 +61,6 @@ class batch_run {
     auto wanted = claim_of(request, terms, unknown_policy::hold);
     wanted.retention = policy_.retention;
     const auto got = tables().take(wanted);
-    if (!got && got.error().code == errc::record_unreadable && batch_.size() > 1) {
-      plan_.outcomes[position] = msg::unreadable(got.error().detail, policy_);
-      return;
-    }
     if (!got) throw batch_failed{got.error()};
     const auto& verdict = got->verdict;
     if (verdict.kind != verdict_kind::run) {
