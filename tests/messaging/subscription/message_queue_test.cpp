@@ -150,6 +150,9 @@ TEST_F(message_queue_test, a_probe_is_the_message_that_was_tried_least) {
   EXPECT_FALSE(queue.has_untried(now_ + 20ms));
   EXPECT_EQ(probe(9ms), 0u) << "both wait";
   EXPECT_EQ(probe(20ms), 1u);
+  queue.excuse(1, now_ + 10ms, false);
+  add(queue, 3, "b");
+  EXPECT_EQ(probe(40ms), 3u) << "whichever came first";
 }
 
 TEST_F(message_queue_test, a_failed_probe_is_no_evidence) {

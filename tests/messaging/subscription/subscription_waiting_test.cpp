@@ -108,6 +108,21 @@ TEST_F(subscription_waiting, attempts_do_not_count_while_the_work_is_away) {
   EXPECT_EQ(excused, (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
 }
 
+TEST_F(subscription_waiting, a_probe_is_one_that_was_not_tried_even_if_it_has_to_be_received) {
+  params_.queue.in_flight = 1;
+  put(2);
+  std::vector<std::string> tried;
+  run(answering([&](const delivered& one) {
+        tried.push_back(one.id);
+        auto out = tried.size() == 1 ? away() : one_of(inbox_result::handled);
+        out.retry_after = milliseconds(1);  // by the time of a probe the first one may run again
+        return out;
+      }),
+      [&] { return queue_->settled() == 2; })
+      .value();
+  EXPECT_EQ(tried, (std::vector<std::string>{"m0", "m1", "m0"}));
+}
+
 TEST_F(subscription_waiting, who_seems_away_while_others_are_handled_is_to_blame) {
   put(5);
   std::uint32_t blamed = 0;
