@@ -10,7 +10,7 @@ from side_by_side import processor_time
 
 FEW = 10_000
 CYCLES = 32_000  # some 55,000 pages of log
-Sample = collections.namedtuple("Sample", "rate rate_moved cpu log moved")
+Sample = collections.namedtuple("Sample", "rate rate_all cpu log copied")
 
 
 def text_of(values, digits=2):
@@ -19,14 +19,19 @@ def text_of(values, digits=2):
 
 
 def measure_size(program, folder, names, records, rounds):
-    """Each variant has a file of its own, which grows by the rounds. The order changes from round
-    to round, so that nobody always comes after the same one."""
+    """Each variant has a file of its own. That of many records grows by the rounds, and that of few
+    is made anew for each. The order changes, so that nobody always comes after the same one."""
     def path(name):
         return os.path.join(folder, f"index-{name}-{records}.db")
 
     def call(name, *what):
         return subprocess.run([program, name, path(name), *map(str, what)], check=True,
                               capture_output=True, text=True).stdout
+
+    def remove(name):
+        for end in ("", "-wal", "-shm"):
+            if os.path.exists(path(name) + end):
+                os.remove(path(name) + end)
     for name in names:
         call(name, "fill", records)
     samples = {name: [] for name in names}
@@ -34,27 +39,28 @@ def measure_size(program, folder, names, records, rounds):
     for turn in range(rounds):
         start = turn % len(names)
         for name in names[start:] + names[:start]:
+            if records == FEW:
+                remove(name)
+                call(name, "fill", records)
             os.sync()
             samples[name].append(Sample(*map(float, call(name, "run", CYCLES).split())))
     spent, stolen = (now - then for now, then in zip(processor_time(), begin))
     print(f"{records:,} records, {rounds} rounds, {stolen / spent:.1%} stolen")
     print_samples(samples)
     for name in names:
-        for end in ("", "-wal", "-shm"):
-            if os.path.exists(path(name) + end):
-                os.remove(path(name) + end)
+        remove(name)
 
 
 def print_samples(samples):
     print(f"{'':<14} {'rate':>7} {'of the first':<22} {'of its CPU':<22} {'CPU us':>7} "
-          f"{'bytes of log':>12} {'moved':>7}")
+          f"{'bytes of log':>12} {'copied':>7}")
     base = next(iter(samples.values()))
     for name, rounds in samples.items():
-        rate = [one.rate_moved / first.rate_moved for one, first in zip(rounds, base)]
+        rate = [one.rate_all / first.rate_all for one, first in zip(rounds, base)]
         cpu = [one.cpu / first.cpu for one, first in zip(rounds, base)]
         middle = Sample(*map(statistics.median, zip(*rounds)))
-        print(f"{name:<14} {middle.rate_moved:>7.0f} {text_of(rate):<22} {text_of(cpu):<22} "
-              f"{middle.cpu:>7.1f} {middle.log:>12.0f} {middle.moved:>7.0f}", flush=True)
+        print(f"{name:<14} {middle.rate_all:>7.0f} {text_of(rate):<22} {text_of(cpu):<22} "
+              f"{middle.cpu:>7.1f} {middle.log:>12.0f} {middle.copied:>7.0f}", flush=True)
     print()
 
 

@@ -182,8 +182,8 @@ sq::connection open(const variant& kind, const char* path, const char* vfs) {
   return out;
 }
 
-/// Record by record, so that the pages of the index are as full as those of a store that grew. An
-/// index that is made at the end has full pages, and each of the next claims would split one.
+/// Record by record, so that the pages of the index are as full as those of a store that grew. What
+/// the records there say is never read.
 void fill(const variant& kind, const char* path, std::int64_t records) {
   auto connection = open(kind, path, nullptr);
   connection.run(
