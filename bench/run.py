@@ -21,9 +21,10 @@ from load_generator import cpu_seconds, latencies, resident_mib, send_once, wrk
 from servers import BINARY, Servers, UPSTREAM, free_port
 from side_by_side import compare
 
-WHAT = ("peers", "gateway", "memory", "sqlite", "growth", "cost", "sizes", "watched", "redis",
-        "postgres", "postgres-variants", "postgres-soak", "postgres-large", "attention", "page",
-        "library", "inbox", "patterns", "tls", "exec", "clients", "sealed", "profile", "disk")
+WHAT = ("peers", "gateway", "memory", "sqlite", "sqlite-index", "growth", "cost", "sizes",
+        "watched", "redis", "postgres", "postgres-variants", "postgres-soak", "postgres-large",
+        "attention", "page", "library", "inbox", "patterns", "tls", "exec", "clients", "sealed",
+        "profile", "disk")
 BENCHES = os.path.join(os.path.dirname(BINARY), "bench")
 SQLITE_BENCH = os.path.join(BENCHES, "sqlite_bench")
 
@@ -150,6 +151,9 @@ def measure(name, wanted, servers):
                 bench_sqlite(servers, rounds, seconds)
         case "memory":
             bench_memory(servers, seconds, wanted.requests)
+        case "sqlite-index":
+            import sqlite_index
+            sqlite_index.measure_index(servers, BENCHES, rounds, wanted.keys)
         case "growth":
             import growth
             growth.measure_growth(servers, rounds, seconds, wanted.keys, BENCHES)
@@ -236,7 +240,8 @@ def arguments():
     parser.add_argument("--store", choices=("sqlite", "journal"), default="sqlite",
                         help="peers, memory, growth, cost, profile: the gateways' store (sqlite)")
     parser.add_argument("--keys", type=int, default=1_000_000,
-                        help="growth: as many records beside ten thousand (1,000,000)")
+                        help="growth, sqlite-index: as many records beside ten thousand "
+                             "(1,000,000)")
     parser.add_argument("--old", metavar="BINARY",
                         help="cost: another onceguard, measured in turn with this one")
     wanted = parser.parse_args()
