@@ -1,4 +1,4 @@
-#include "core/requested_work.hpp"
+#include "core/work_digests.hpp"
 
 #include <algorithm>
 #include <array>
@@ -268,8 +268,8 @@ bool lists_header(const fingerprint_rule& rule, char sign, std::string_view name
   });
 }
 
-std::string work_text(const fingerprint_rule& rule, const fingerprint_input& input,
-                      const body_view& body) {
+std::string work_digests(const fingerprint_rule& rule, const fingerprint_input& input,
+                         const body_view& body) {
   list_text position;
   position.add(input.method).add(path_text(input.path));
   position.add(operation_text(rule, input.fields));

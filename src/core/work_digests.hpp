@@ -13,8 +13,8 @@ namespace onceguard::core {
 /// name the operation, and of the body. The query doesn't count, nor do order, spacing and coding,
 /// nor fields that count attempts, sign, or hold tokens against forged requests. A second digest of
 /// "-": no telling. Never differs between requests that have the same fingerprint by the same rule.
-[[nodiscard]] std::string work_text(const fingerprint_rule& rule, const fingerprint_input& input,
-                                    const body_view& body);
+[[nodiscard]] std::string work_digests(const fingerprint_rule& rule, const fingerprint_input& input,
+                                       const body_view& body);
 
 /// Whether two fingerprints, by what their methods tell, are surely of different work. False: it is
 /// the same work, or nobody knows.
