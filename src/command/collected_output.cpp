@@ -1,4 +1,4 @@
-#include "command/output.hpp"
+#include "command/collected_output.hpp"
 
 #include <algorithm>
 #include <array>
