@@ -1,8 +1,9 @@
-// Lines from and to descriptors, each with a thread of its own: one slow peer holds up nobody else.
+// Writes lines to a descriptor on a thread of its own: one slow peer holds up nobody else.
 #pragma once
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -10,47 +11,6 @@
 #include <thread>
 
 namespace onceguard::mcp {
-
-/// Bytes of lines that may wait, beside one line of any length.
-inline constexpr std::size_t most_waiting = 4u << 20;
-
-/// Reads until the end of the descriptor. Waits while too many bytes are not consumed yet, so that
-/// a peer that writes faster than another one reads fills no memory.
-class line_reader {
- public:
-  /// Called on the reader's thread, with each line and its end. A line longer than `longest_line`
-  /// is the end of the input, too.
-  using line_taker = std::function<void(std::string line)>;
-  static constexpr std::size_t longest_line = 64u << 20;
-
-  /// `ended` is called last, with what was wrong; empty: nothing. `must_wait` says whether the
-  /// other peer is too far behind; it is called on the reader's thread.
-  line_reader(int descriptor, std::function<bool()> must_wait, line_taker take,
-              std::function<void(std::string)> ended);
-  line_reader(const line_reader&) = delete;
-  line_reader& operator=(const line_reader&) = delete;
-  /// Ends the reading, and waits for the thread. No input: the thread may wait for it for ever.
-  ~line_reader();
-
-  /// So many bytes of lines were taken care of. From any thread.
-  void consumed(std::size_t bytes);
-
- private:
-  void read();
-  /// False: a stop was requested.
-  bool hand_over(std::string line);
-
-  const int descriptor_;
-  const std::function<bool()> must_wait_;
-  const line_taker take_;
-  const std::function<void(std::string)> ended_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::size_t waiting_ = 0;  ///< bytes of lines that were handed over
-  bool stopped_ = false;
-  int wake_ = -1;
-  std::thread thread_;
-};
 
 /// Writes what it gets, in order.
 class line_writer {
@@ -75,6 +35,7 @@ class line_writer {
 
  private:
   using clock = std::chrono::steady_clock;
+  static constexpr std::size_t most_waiting = 4u << 20;
   static constexpr int patience = 2'000;  // milliseconds
   static constexpr std::chrono::seconds longest_rest{10};
   static constexpr std::chrono::seconds longest_stall{5};
