@@ -1,4 +1,4 @@
-#include "messaging/rabbitmq/content.hpp"
+#include "messaging/rabbitmq/wire_message.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "messaging/redis_streams/entry.hpp"
+#include "messaging/redis_streams/wire_message.hpp"
 
 #include <map>
 #include <optional>

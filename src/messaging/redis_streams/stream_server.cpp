@@ -1,4 +1,4 @@
-#include "messaging/redis_streams/locate.hpp"
+#include "messaging/redis_streams/stream_server.hpp"
 
 #include "base/number_in.hpp"
 

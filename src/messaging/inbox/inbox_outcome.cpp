@@ -1,11 +1,8 @@
-#include "messaging/inbox/inbox.hpp"
+#include "messaging/inbox/inbox_outcome.hpp"
 
 #include <algorithm>
 #include <array>
 #include <stdexcept>
-#include <unordered_map>
-
-#include <onceguard/key.hpp>
 
 namespace onceguard {
 namespace messaging {
@@ -15,7 +12,18 @@ constexpr std::uint16_t handled_status = 200;
 constexpr std::uint16_t dead_status = 422;
 constexpr std::size_t reason_size_max = 4'096;
 
-inbox_outcome dead(std::string reason, std::uint32_t attempt = 0) {
+milliseconds backoff_after(std::uint32_t attempt, const inbox_policy& policy) {
+  constexpr std::uint32_t doublings_max = 30;
+  const auto doublings = std::min(attempt > 0 ? attempt - 1 : 0, doublings_max);
+  // Compared before it is multiplied, which might overflow.
+  const auto factor = std::int64_t{1} << doublings;
+  return policy.backoff > policy.backoff_max / factor ? policy.backoff_max
+                                                      : policy.backoff * factor;
+}
+
+}  // namespace
+
+inbox_outcome dead(std::string reason, std::uint32_t attempt) {
   inbox_outcome out;
   out.kind = inbox_result::dead;
   out.attempt = attempt;
@@ -29,23 +37,6 @@ inbox_outcome reused() {
   out.reason = "the id belongs to an earlier message with another payload";
   return out;
 }
-
-inbox_outcome ask_again() {
-  inbox_outcome out;
-  out.retry_after = milliseconds(1);
-  return out;
-}
-
-milliseconds backoff_after(std::uint32_t attempt, const inbox_policy& policy) {
-  constexpr std::uint32_t doublings_max = 30;
-  const auto doublings = std::min(attempt > 0 ? attempt - 1 : 0, doublings_max);
-  // Compared before it is multiplied, which might overflow.
-  const auto factor = std::int64_t{1} << doublings;
-  return policy.backoff > policy.backoff_max / factor ? policy.backoff_max
-                                                      : policy.backoff * factor;
-}
-
-}  // namespace
 
 void check(std::string_view subscriber, const inbox_policy& policy) {
   const auto refuse = [](const char* why) { throw std::invalid_argument(why); };
@@ -133,14 +124,6 @@ inbox_outcome away_of(attempt_away failed, bool blameless, const inbox_policy& p
   return out;
 }
 
-inbox_outcome unreadable(std::string why, const inbox_policy& policy) {
-  inbox_outcome out;
-  out.kind = inbox_result::failed;
-  out.retry_after = policy.backoff_max;
-  out.reason = std::move(why);
-  return out;
-}
-
 inbox_outcome handled(std::uint32_t attempt) {
   inbox_outcome out;
   out.kind = inbox_result::handled;
@@ -158,37 +141,6 @@ inbox_outcome failure_of(std::uint32_t attempt, const inbox_policy& policy) {
   } catch (...) {
     return failure_of("the handler threw what is no std::exception", attempt, policy);
   }
-}
-
-batch_plan::batch_plan(std::span<const inbox_message> batch, const inbox_policy& policy)
-    : outcomes(batch.size()), compare_(policy.compare_payloads) {
-  std::unordered_map<std::string_view, std::size_t> seen;
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    const auto& id = batch[i].id;
-    if (id.empty() || id.size() > key_size_max) {
-      outcomes[i] = dead(fault_of_id(id));
-    }
-    const auto [found, fresh] = seen.try_emplace(id, i);
-    first.push_back(found->second);
-    if (fresh && !outcomes[i]) to_claim.push_back(i);
-  }
-}
-
-std::vector<inbox_outcome> batch_plan::finish(std::span<const inbox_message> batch) && {
-  std::vector<inbox_outcome> out;
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    auto& outcome = outcomes[i];
-    if (!outcome) {
-      const auto& twin = out[first[i]];
-      const bool same = !compare_ || batch[i].payload == batch[first[i]].payload;
-      outcome = same ? twin : reused();
-      // The record knows neither payload of the two as its own, or this one: it has to be asked.
-      if (!same && twin.kind == inbox_result::reused) outcome = ask_again();
-      if (outcome->kind == inbox_result::handled) outcome->kind = inbox_result::duplicate;
-    }
-    out.push_back(std::move(*outcome));
-  }
-  return out;
 }
 
 }  // namespace messaging

@@ -1,4 +1,4 @@
-#include "messaging/mqtt/content.hpp"
+#include "messaging/mqtt/wire_message.hpp"
 
 #include <algorithm>
 #include <array>

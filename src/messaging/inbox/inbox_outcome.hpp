@@ -1,12 +1,9 @@
 // What all inboxes share: how a message is a request, and what verdicts and failures come to.
 #pragma once
-#include <cstddef>
+#include <cstdint>
 #include <exception>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <onceguard/decide.hpp>
 #include <onceguard/inbox.hpp>
@@ -36,6 +33,9 @@ void check(std::string_view subscriber, const inbox_policy& policy);
 [[nodiscard]] answer dead_answer(std::string_view reason);
 
 [[nodiscard]] inbox_outcome handled(std::uint32_t attempt);
+[[nodiscard]] inbox_outcome dead(std::string reason, std::uint32_t attempt = 0);
+/// The id belongs to an earlier message with another payload.
+[[nodiscard]] inbox_outcome reused();
 /// The outcome of the exception that is being handled: failed, or dead if no attempt is left.
 [[nodiscard]] inbox_outcome failure_of(std::uint32_t attempt, const inbox_policy& policy);
 /// An attempt that failed since who does the work was away.
@@ -52,48 +52,5 @@ struct attempt_away {
 /// The same of a failure without an exception.
 [[nodiscard]] inbox_outcome failure_of(std::string reason, std::uint32_t attempt,
                                        const inbox_policy& policy);
-
-/// A batch in which each id stands once: `first[i]` is the position of the first message with the
-/// id of the message i. Messages whose id can't be one have an outcome at once.
-struct batch_plan {
-  std::vector<std::size_t> first;
-  std::vector<std::size_t> to_claim;  ///< positions
-  std::vector<std::optional<inbox_outcome>> outcomes;
-
-  batch_plan(std::span<const inbox_message> batch, const inbox_policy& policy);
-  /// All outcomes, when those of `to_claim` are there.
-  [[nodiscard]] std::vector<inbox_outcome> finish(std::span<const inbox_message> batch) &&;
-
- private:
-  bool compare_;
-};
-
-/// Of a message in a batch whose record can't be read: it did not run, and comes again.
-[[nodiscard]] inbox_outcome unreadable(std::string why, const inbox_policy& policy);
-
-/// `process` for each message alone, after the transaction of them all has failed. One whose record
-/// can't be read does not keep the others from being handled.
-template <class Process>
-[[nodiscard]] result<std::vector<inbox_outcome>> one_by_one(std::span<const inbox_message> batch,
-                                                            const inbox_policy& policy,
-                                                            const Process& process) {
-  std::vector<inbox_outcome> all;
-  for (const auto& message : batch) {
-    auto one = process(std::span(&message, 1));
-    if (!one && one.error().code == errc::record_unreadable) {
-      all.push_back(unreadable(std::move(one).error().detail, policy));
-      continue;
-    }
-    if (!one) return one.error();
-    all.push_back(std::move(one->front()));
-  }
-  return all;
-}
-
-/// The outcome of the only message.
-[[nodiscard]] inline result<inbox_outcome> only(result<std::vector<inbox_outcome>> all) {
-  if (!all) return all.error();
-  return std::move(all->front());
-}
 
 }  // namespace onceguard::messaging

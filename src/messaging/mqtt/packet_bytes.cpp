@@ -1,4 +1,4 @@
-#include "messaging/mqtt/wire.hpp"
+#include "messaging/mqtt/packet_bytes.hpp"
 
 #include "base/utf8.hpp"
 

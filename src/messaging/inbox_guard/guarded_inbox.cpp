@@ -1,7 +1,6 @@
-#include "messaging/inbox/inbox.hpp"
-
 #include <onceguard/inbox_guard.hpp>
 
+#include "messaging/inbox/inbox_outcome.hpp"
 #include "messaging/inbox_guard/guarded_message.hpp"
 
 namespace onceguard {
