@@ -1,4 +1,4 @@
-#include "admin/page.hpp"
+#include "admin/web_page.hpp"
 
 #include <memory>
 

@@ -1,4 +1,4 @@
-#include "admin/tokens.hpp"
+#include "admin/token_list.hpp"
 
 #include <array>
 #include <utility>
