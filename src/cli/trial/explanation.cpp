@@ -13,7 +13,7 @@
 #include "http/admission.hpp"
 #include "http/operation.hpp"
 #include "http/request_target.hpp"
-#include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::trial {
 namespace {

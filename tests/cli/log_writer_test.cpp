@@ -1,5 +1,5 @@
 // Lines go out in their order, none waits for another's reader, and none is missing unsaid.
-#include "cli/log/line_writer.hpp"
+#include "cli/log/log_writer.hpp"
 
 #include <csignal>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ constexpr int page = 4'096;
 std::string missing(std::uint64_t count) { return "missing " + std::to_string(count) + "\n"; }
 
 /// A pipe of a page. A writer's thread may hang in it until the reader's end is closed.
-class line_writer_test : public ::testing::Test {
+class log_writer_test : public ::testing::Test {
  protected:
   void SetUp() override {
     std::signal(SIGPIPE, SIG_IGN);
@@ -65,7 +65,7 @@ class line_writer_test : public ::testing::Test {
 
   /// How often the line had to be written until that was sure; 0: it never was. A busy machine may
   /// let the writer's thread wait for too long.
-  static std::size_t tries_of_surely(line_writer& out, const std::string& line) {
+  static std::size_t tries_of_surely(log_writer& out, const std::string& line) {
     for (std::size_t tries = 1; tries <= 5; ++tries) {
       if (out.write_surely(line)) return tries;
       if (!out.flush(plenty)) return 0;
@@ -77,31 +77,31 @@ class line_writer_test : public ::testing::Test {
   int writer_ = -1;
 };
 
-TEST_F(line_writer_test, writes_in_order) {
-  line_writer out(writer_, 1'000, missing);
+TEST_F(log_writer_test, writes_in_order) {
+  log_writer out(writer_, 1'000, missing);
   for (int i = 0; i < 9; ++i) out.write(std::to_string(i) + "\n");
   EXPECT_TRUE(out.flush(plenty));
   EXPECT_EQ(read_some(), "0\n1\n2\n3\n4\n5\n6\n7\n8\n");
 }
 
-TEST_F(line_writer_test, the_end_waits_for_what_is_queued) {
-  { line_writer(writer_, 1'000, missing).write("last\n"); }
+TEST_F(log_writer_test, the_end_waits_for_what_is_queued) {
+  { log_writer(writer_, 1'000, missing).write("last\n"); }
   EXPECT_EQ(read_some(), "last\n");
 }
 
-TEST_F(line_writer_test, nothing_waits_for_a_reader_that_is_asleep) {
+TEST_F(log_writer_test, nothing_waits_for_a_reader_that_is_asleep) {
   const auto begun = base::boot_now();
   {
-    line_writer out(writer_, 2 * page, missing);
+    log_writer out(writer_, 2 * page, missing);
     for (int i = 0; i < 50; ++i) out.write(std::string(999, 'x') + "\n");
     EXPECT_FALSE(out.flush(1ms));
   }
   EXPECT_LT(base::boot_now() - begun, plenty);
 }
 
-TEST_F(line_writer_test, what_found_no_room_is_said_once_there_is_room) {
+TEST_F(log_writer_test, what_found_no_room_is_said_once_there_is_room) {
   const std::string line(999, 'x');
-  line_writer out(writer_, 4'000, missing);
+  log_writer out(writer_, 4'000, missing);
   // Four fill the pipe, one hangs and keeps its room, three wait.
   constexpr int lines = 20;
   int filled = 0;
@@ -121,10 +121,10 @@ TEST_F(line_writer_test, what_found_no_room_is_said_once_there_is_room) {
   EXPECT_EQ(read_until("after\n").find("missing 12", 0), std::string::npos);
 }
 
-TEST_F(line_writer_test, a_reader_that_is_gone_is_counted_too) {
+TEST_F(log_writer_test, a_reader_that_is_gone_is_counted_too) {
   const int gone = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
   ASSERT_GE(gone, 0);
-  line_writer out(gone, 1'000, missing);
+  log_writer out(gone, 1'000, missing);
   out.write("a\n");
   out.write("b\n");
   ASSERT_TRUE(out.flush(plenty));
@@ -134,9 +134,9 @@ TEST_F(line_writer_test, a_reader_that_is_gone_is_counted_too) {
   EXPECT_EQ(read_until("missing 2\n"), "c\nmissing 2\n");
 }
 
-TEST_F(line_writer_test, a_descriptor_that_does_not_block_loses_nothing) {
+TEST_F(log_writer_test, a_descriptor_that_does_not_block_loses_nothing) {
   ASSERT_EQ(::fcntl(writer_, F_SETFL, O_NONBLOCK), 0);
-  line_writer out(writer_, 100'000, missing);
+  log_writer out(writer_, 100'000, missing);
   for (int i = 0; i < 20; ++i) out.write(std::string(999, 'x') + "\n");
   EXPECT_FALSE(out.flush(1ms));
   out.write("end\n");
@@ -145,9 +145,9 @@ TEST_F(line_writer_test, a_descriptor_that_does_not_block_loses_nothing) {
   EXPECT_TRUE(out.flush(plenty));
 }
 
-TEST_F(line_writer_test, a_line_that_was_cut_has_a_line_of_its_own) {
+TEST_F(log_writer_test, a_line_that_was_cut_has_a_line_of_its_own) {
   ASSERT_EQ(::fcntl(writer_, F_SETFL, O_NONBLOCK), 0);
-  line_writer out(writer_, 100'000, missing);
+  log_writer out(writer_, 100'000, missing);
   // Longer than the pipe: a part of it goes out, and then its reader leaves.
   out.write(std::string(2 * page, 'x') + "\n");
   EXPECT_FALSE(out.flush(1ms));
@@ -164,8 +164,8 @@ TEST_F(line_writer_test, a_line_that_was_cut_has_a_line_of_its_own) {
   ::close(ends[1]);
 }
 
-TEST_F(line_writer_test, a_line_that_has_to_survive_is_in_the_pipe_when_the_call_returns) {
-  line_writer out(writer_, 100'000, missing);
+TEST_F(log_writer_test, a_line_that_has_to_survive_is_in_the_pipe_when_the_call_returns) {
+  log_writer out(writer_, 100'000, missing);
   out.write("before\n");
   const auto tries = tries_of_surely(out, "surely\n");
   ASSERT_GT(tries, 0U);
@@ -176,16 +176,16 @@ TEST_F(line_writer_test, a_line_that_has_to_survive_is_in_the_pipe_when_the_call
   EXPECT_EQ(read_bytes(wanted.size()), wanted);
 }
 
-TEST_F(line_writer_test, a_reader_that_sleeps_is_waited_for_once) {
-  line_writer out(writer_, 100'000, missing);
+TEST_F(log_writer_test, a_reader_that_sleeps_is_waited_for_once) {
+  log_writer out(writer_, 100'000, missing);
   out.write(std::string(2 * page, 'x') + "\n");
   const auto begun = base::boot_now();
   EXPECT_FALSE(out.write_surely("one\n"));
   const auto waited = base::boot_now() - begun;
-  EXPECT_GE(waited, line_writer::patience);
+  EXPECT_GE(waited, log_writer::patience);
   // A busy machine may be late at some times; what waits is late each time.
   std::size_t more = 0;
-  for (auto again = waited; again >= line_writer::patience; ++more) {
+  for (auto again = waited; again >= log_writer::patience; ++more) {
     ASSERT_LT(more, 5U) << "it is waited for each time";
     const auto begin = base::boot_now();
     EXPECT_FALSE(out.write_surely("two\n"));
@@ -197,8 +197,8 @@ TEST_F(line_writer_test, a_reader_that_sleeps_is_waited_for_once) {
   EXPECT_GT(tries_of_surely(out, "three\n"), 0U);
 }
 
-TEST_F(line_writer_test, what_is_dropped_or_lost_did_not_survive) {
-  line_writer out(writer_, 100, missing);
+TEST_F(log_writer_test, what_is_dropped_or_lost_did_not_survive) {
+  log_writer out(writer_, 100, missing);
   EXPECT_FALSE(out.write_surely(std::string(101, 'x')));
   ::close(reader_);
   EXPECT_FALSE(out.write_surely("nobody reads this\n"));

@@ -12,7 +12,7 @@ namespace onceguard::cli::log {
 /// Callers never wait for the reader: a stopped terminal, a full pipe, a pipe without a reader, a
 /// full disk. Lines that don't fit into the queue are counted, and the count is written once there
 /// is space. Lines that come close after each other go out in one write.
-class line_writer {
+class log_writer {
  public:
   /// Makes the line that reports how many lines are missing. May be called until the process ends.
   using missing_line = std::function<std::string(std::uint64_t count)>;
@@ -21,10 +21,10 @@ class line_writer {
 
   /// `room`: the size of the queue in bytes. The caller must never close the descriptor; the writer
   /// closes it when another one follows, unless it is a standard stream.
-  line_writer(int descriptor, std::size_t room, missing_line missing);
-  ~line_writer();
-  line_writer(const line_writer&) = delete;
-  line_writer& operator=(const line_writer&) = delete;
+  log_writer(int descriptor, std::size_t room, missing_line missing);
+  ~log_writer();
+  log_writer(const log_writer&) = delete;
+  log_writer& operator=(const log_writer&) = delete;
 
   /// Queues a line, which includes its line end, or drops and counts the line. Thread-safe. Never
   /// waits for a write.

@@ -1,4 +1,4 @@
-#include "cli/log/line_writer.hpp"
+#include "cli/log/log_writer.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -21,7 +21,7 @@ constexpr std::size_t kept_capacity = 256 * 1'024;
 
 }  // namespace
 
-struct line_writer::queue {
+struct log_writer::queue {
   queue(int descriptor, std::size_t most, missing_line line)
       : room(most), missing(std::move(line)), output_(descriptor) {}
 
@@ -63,7 +63,7 @@ struct line_writer::queue {
 };
 
 /// Returns how many of the lines were not written whole.
-std::uint64_t line_writer::queue::put(std::string_view batch) {
+std::uint64_t log_writer::queue::put(std::string_view batch) {
   std::string apart;
   if (torn_) apart.append("\n").append(batch), batch = apart;
   const auto* const begin = batch.data();
@@ -87,7 +87,7 @@ std::uint64_t line_writer::queue::put(std::string_view batch) {
   return 0;
 }
 
-void line_writer::queue::change_output() {
+void log_writer::queue::change_output() {
   if (next_output < 0) return;
   // Standard error stays: the next file would get its number.
   if (output_ > STDERR_FILENO) ::close(output_);
@@ -95,7 +95,7 @@ void line_writer::queue::change_output() {
   torn_ = false;
 }
 
-void line_writer::queue::report_missing(std::unique_lock<std::mutex>& lock) {
+void log_writer::queue::report_missing(std::unique_lock<std::mutex>& lock) {
   const auto count = unreported;
   lock.unlock();
   const bool reported = put(missing(count)) == 0;
@@ -103,7 +103,7 @@ void line_writer::queue::report_missing(std::unique_lock<std::mutex>& lock) {
   if (reported) unreported -= count;
 }
 
-void line_writer::queue::run() {
+void log_writer::queue::run() {
   std::string batch;
   std::unique_lock lock(mutex);
   for (;;) {
@@ -137,8 +137,8 @@ void line_writer::queue::run() {
   }
 }
 
-bool line_writer::queue::wait(std::unique_lock<std::mutex>& lock,
-                              std::chrono::milliseconds at_most) {
+bool log_writer::queue::wait(std::unique_lock<std::mutex>& lock,
+                             std::chrono::milliseconds at_most) {
   ++flushing;
   filled.notify_one();
   const bool empty = emptied.wait_for(lock, at_most, [this] { return lines.empty() && !writing; });
@@ -146,12 +146,12 @@ bool line_writer::queue::wait(std::unique_lock<std::mutex>& lock,
   return empty;
 }
 
-line_writer::line_writer(int descriptor, std::size_t room, missing_line missing)
+log_writer::log_writer(int descriptor, std::size_t room, missing_line missing)
     : queue_(std::make_shared<queue>(descriptor, room, std::move(missing))) {
   std::thread([q = queue_] { q->run(); }).detach();
 }
 
-line_writer::~line_writer() {
+log_writer::~log_writer() {
   std::unique_lock lock(queue_->mutex);
   if (!queue_->given_up) queue_->given_up = !queue_->wait(lock, patience);
   queue_->closing = true;
@@ -159,7 +159,7 @@ line_writer::~line_writer() {
   queue_->filled.notify_one();
 }
 
-std::uint64_t line_writer::enqueue(std::string_view line) {
+std::uint64_t log_writer::enqueue(std::string_view line) {
   bool wakes = false;
   std::uint64_t end = 0;
   {
@@ -177,7 +177,7 @@ std::uint64_t line_writer::enqueue(std::string_view line) {
   return end;
 }
 
-bool line_writer::write_surely(std::string_view line) {
+bool log_writer::write_surely(std::string_view line) {
   std::uint64_t failures = 0;
   {
     const std::lock_guard lock(queue_->mutex);
@@ -197,7 +197,7 @@ bool line_writer::write_surely(std::string_view line) {
   return written && queue_->failures == failures;
 }
 
-void line_writer::redirect(int descriptor) {
+void log_writer::redirect(int descriptor) {
   {
     const std::lock_guard lock(queue_->mutex);
     const auto replaced = std::exchange(queue_->next_output, descriptor);
@@ -206,11 +206,11 @@ void line_writer::redirect(int descriptor) {
   queue_->filled.notify_one();
 }
 
-bool line_writer::flush(std::chrono::milliseconds at_most) {
+bool log_writer::flush(std::chrono::milliseconds at_most) {
   std::unique_lock lock(queue_->mutex);
   return queue_->wait(lock, at_most);
 }
 
-std::uint64_t line_writer::dropped() const noexcept { return queue_->dropped; }
+std::uint64_t log_writer::dropped() const noexcept { return queue_->dropped; }
 
 }  // namespace onceguard::cli::log
