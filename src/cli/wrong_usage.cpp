@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/comma_list.hpp"
 #include "base/url.hpp"
 #include "config/table/parsers.hpp"
 #include "text/json_text.hpp"
@@ -44,12 +45,6 @@ std::vector<std::string> commands_of(const CLI::App& command) {
   return names;
 }
 
-std::string with_commas(const std::vector<std::string>& words) {
-  std::string out;
-  for (const auto& word : words) out += (out.empty() ? "" : ", ") + word;
-  return out;
-}
-
 /// The commands from the program to the command that was reached.
 std::vector<const CLI::App*> steps_of(const CLI::App& program) {
   std::vector<const CLI::App*> steps{&program};
@@ -78,7 +73,7 @@ std::string fault_of(const std::vector<const CLI::App*>& steps, const CLI::Parse
   const auto left = last.remaining();
   const auto word = std::find_if_not(left.begin(), left.end(), is_option);
   if (const auto names = commands_of(last); !names.empty()) {
-    const auto choice = "\nThe commands are: " + with_commas(names);
+    const auto choice = "\nThe commands are: " + base::comma_list(names);
     if (left.empty()) return "a command is missing" + choice;
     if (word == left.end()) return unexpected_argument(last, last, left.front());
     return "unknown command " + shown_word(*word) + meant_word(*word, names) + choice;
