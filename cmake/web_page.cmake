@@ -17,9 +17,9 @@ function(onceguard_web_page target)
     DEPENDS ${sources}
     COMMENT "Bundling the web page" VERBATIM)
   onceguard_embed_text(${target} ${PROJECT_SOURCE_DIR}/web/index.html
-    admin/page.hpp onceguard::admin::page_document)
+    admin/web_page.hpp onceguard::admin::page_document)
   onceguard_embed_text(${target} ${folder}/page.js
-    admin/page.hpp onceguard::admin::page_script)
+    admin/web_page.hpp onceguard::admin::page_script)
   onceguard_embed_text(${target} ${folder}/page.css
-    admin/page.hpp onceguard::admin::page_style)
+    admin/web_page.hpp onceguard::admin::page_style)
 endfunction()

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/responses.hpp"
-#include "admin/tokens.hpp"
+#include "admin/token_list.hpp"
 #include "base/ascii.hpp"
 #include "base/clock.hpp"
 #include "base/field.hpp"

@@ -2,7 +2,7 @@
 
 #include "http1/client/client.hpp"
 #include "http1/message.hpp"
-#include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::admin {
 namespace {

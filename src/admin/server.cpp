@@ -14,7 +14,7 @@
 #include "admin/authentication.hpp"
 #include "admin/caller_connection.hpp"
 #include "admin/gzip.hpp"
-#include "admin/page.hpp"
+#include "admin/web_page.hpp"
 #include "base/log.hpp"
 #include "engine/background.hpp"
 #include "http1/server/listener.hpp"

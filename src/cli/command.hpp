@@ -4,58 +4,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "cli/argument_terms.hpp"
+
 namespace CLI {
 class App;
-class ParseError;
 }  // namespace CLI
 
 namespace onceguard::cli {
-
-/// What an argument of a command line may be. Names of other arguments are those of their rows.
-struct argument_terms {
-  std::optional<std::string> type{};  ///< what the help shows for the value; empty: nothing
-  bool required = false;
-  bool once = false;  ///< at most once on a command line
-  /// Returns an empty text for a valid value.
-  std::function<std::string(const std::string&)> check{};
-  std::vector<std::string> one_of{};
-  bool existing_file = false;
-  const char* excludes = nullptr;
-  const char* needs = nullptr;
-  std::size_t least = 0;  ///< of a number
-  std::size_t most = SIZE_MAX;
-  std::string group{};
-};
-
-// Terms by what they say, for the rows of commands.
-
-using argument_check = std::function<std::string(const std::string&)>;
-
-/// A value of this type.
-[[nodiscard]] argument_terms typed(const char* type, argument_check check = {});
-/// The same, at most once on a command line.
-[[nodiscard]] argument_terms single(const char* type, argument_check check = {});
-[[nodiscard]] argument_terms required(const char* type, argument_check check = {});
-/// What is wrong with a duration that must be above zero.
-[[nodiscard]] std::string period_fault(const std::string& text);
-/// Such a duration, at most once.
-[[nodiscard]] argument_terms a_period();
-/// One of these words, at most once.
-[[nodiscard]] argument_terms one_of(std::vector<std::string> words);
-/// One of these words, each time that it is given.
-[[nodiscard]] argument_terms any_of(std::vector<std::string> words, const char* type);
-[[nodiscard]] argument_terms between(std::size_t least, std::size_t most,
-                                     const char* type = "NUMBER");
-/// Not together with the argument `other`.
-[[nodiscard]] argument_terms not_with(const char* other, argument_terms terms = {});
-/// Only together with it.
-[[nodiscard]] argument_terms only_with(const char* other, argument_terms terms = {});
 
 /// A flag, an option or a positional argument of a command, and where its value goes. A flag has a
 /// bool or a function, a number whole decimal digits. An option with a list takes one value each
@@ -68,17 +28,7 @@ struct argument {
   argument_terms terms{};
 };
 
-/// One command line, beside its options.
-struct command_line {
-  int exit_code = 0;                          ///< of the command that ran
-  std::vector<std::string>* words = nullptr;  ///< takes what stands behind "--": add_words()
-};
-
-/// `version` is `--version`, `help COMMAND` is `COMMAND --help`, and `--key=` has an empty value.
-[[nodiscard]] std::vector<std::string> with_options(std::vector<std::string> arguments);
-/// Moves what stands behind the first "--" to where the command takes it. The option parser never
-/// sees it: it would take a word like `["pay",100]` for a list.
-void take_words(const command_line& line, std::vector<std::string>& arguments);
+struct command_line;
 
 /// A command. Objects that receive values must live as long as the callback.
 class command {
@@ -106,11 +56,6 @@ class command {
 
 /// Writes a line for people to standard error, behind the program's name. Returns the exit code.
 int end_with(int exit_code, const std::string& text);
-
-/// Whether the command line, of which help was asked, names a command that there is not.
-[[nodiscard]] bool names_unknown_command(const CLI::App& program);
-/// Describes the fault of a command line and suggests what may have been intended.
-[[nodiscard]] std::string wrong_usage(const CLI::App& program, const CLI::ParseError& failure);
 
 // The program's exit codes. Scripts rely on them.
 

@@ -9,9 +9,11 @@
 #include <onceguard/version.hpp>
 
 #include "cli/command.hpp"
+#include "cli/command_line.hpp"
 #include "cli/hidden_arguments.hpp"
 #include "cli/late/late_library.hpp"
 #include "cli/standard_streams.hpp"
+#include "cli/wrong_usage.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace onceguard::cli {

@@ -9,7 +9,7 @@
 
 #include <onceguard/command.hpp>
 
-#include "command/output.hpp"
+#include "command/collected_output.hpp"
 #include "command/output_queue.hpp"
 #include "process/child.hpp"
 

@@ -4,7 +4,7 @@
 #include <onceguard/command.hpp>
 
 #include "base/number_in.hpp"
-#include "command/output.hpp"
+#include "command/collected_output.hpp"
 
 namespace onceguard {
 inline namespace v1 {

@@ -1,9 +1,10 @@
-// What a route of webhooks needs, and differs in from others.
+#include "config/webhook_routes.hpp"
+
 #include <chrono>
 
 #include "base/url.hpp"
+#include "config/table/option.hpp"
 #include "config/table/parsers.hpp"
-#include "config/webhook_options.hpp"
 #include "messaging/broker_kind.hpp"
 #include "webhook/hmac.hpp"
 #include "webhook/public_key.hpp"
@@ -207,6 +208,22 @@ void take_webhook(const std::vector<webhook::sender>& senders, bool need_secrets
     return;
   }
   webhook_route(read, made, out).take(senders, need_secrets);
+}
+
+/// A consumer of a queue knows a message by its id alone, which each sender makes for itself.
+void webhook_queues::take(const configured_route& read, const gateway::route_params& made,
+                          remarks& out) {
+  if (made.webhook_queue.empty()) return;
+  const auto [first, added] =
+      first_.try_emplace(made.webhook_queue, made.host + made.path, read.webhook);
+  if (added) return;
+  const auto& [route, sender] = first->second;
+  const auto found = read.policy.origins.find("webhook_queue");
+  out.push_back({sender == read.webhook ? remark::grade::note : remark::grade::warning,
+                 found == read.policy.origins.end() ? origin{} : found->second,
+                 "[[route]] webhook_queue: the deliveries of " + quoted(route) +
+                     " go there, too; a consumer takes two with one id for one delivery, "
+                     "unless each route has a queue of its own"});
 }
 
 }  // namespace onceguard::config

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::conformance {
 namespace {

@@ -14,7 +14,7 @@
 #include "consume/signature.hpp"
 #include "core/kept_key.hpp"
 #include "messaging/delivery_limits.hpp"
-#include "messaging/inbox/inbox.hpp"
+#include "messaging/inbox/inbox_outcome.hpp"
 
 // The way of a message: run_subscription receives it (messaging/subscription), and a worker calls
 // process(): the id is read, the message is claimed, the receiver runs, and the attempt is settled.

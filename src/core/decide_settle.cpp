@@ -1,4 +1,4 @@
-// Decides how a lease ends: settled by its holder, or resolved by an operator.
+// Decides what a holder does with its lease: settles it, or renews it.
 #include <algorithm>
 #include <memory>
 
@@ -12,36 +12,6 @@ inline namespace v1 {
 using namespace rules;
 
 namespace {
-
-record released(const record& r, const instant& now) {
-  record out;
-  auto about = std::make_shared<subject>(*r.about);
-  // After a release a claim with another fingerprint may run, so the old one must not be compared.
-  about->print = {};
-  out.about = std::move(about);
-  out.state = record_state::released;
-  out.token = r.token;
-  out.claim_id = r.claim_id;
-  out.attempt = r.attempt;
-  out.claimed_at_wall = r.claimed_at_wall;
-  out.settled_at_wall = now.wall;
-  out.expires_at_wall = now.wall + released_retention.count();
-  out.maybe_repeated = r.maybe_repeated;
-  return out;
-}
-
-void end(record& r, record_state state, milliseconds retention, const instant& now) {
-  r.state = state;
-  r.deadline_lease = now.lease;
-  r.settled_at_wall = now.wall;
-  r.expires_at_wall = after(now.wall, retention);
-}
-
-void complete_by_hand(record& r, const resolution& request, const instant& now) {
-  end(r, record_state::completed, request.retention, now);
-  r.answer = request.answer;
-  r.kept = request.answer ? answer_kept::full : answer_kept::none;
-}
 
 /// Ends the lease with an unknown outcome.
 void become_unknown(record& r, const settlement& request, const instant& now) {
@@ -176,10 +146,6 @@ settle_decision complete_again(const record& r, const settlement& request) {
   return out;
 }
 
-bool holds_answer(const record& r) noexcept {
-  return r.kept == answer_kept::full || r.kept == answer_kept::status_only;
-}
-
 }  // namespace
 
 settlement settle_lease(const record_id& id, const lease& held, subject_ptr about,
@@ -260,90 +226,6 @@ extend_decision decide_extension(const record* stored, const extension& request,
     out.write->state = record_state::in_progress;
   }
   set_deadline(*out.write, request.lease, now);
-  return out;
-}
-
-resolve_decision decide_resolution(const record* stored, const resolution& request,
-                                   const instant& now, std::optional<std::int64_t> revision) {
-  resolve_decision out;
-  if (counts_as_absent(stored, now)) {
-    out.outcome = resolve_outcome::not_found;
-    return out;
-  }
-  if (request.token != 0 && request.token != stored->token) {
-    out.outcome = resolve_outcome::changed;
-    return out;
-  }
-  // A holder that came back renewed its lease under the same token, and may have worked since.
-  const auto present = revision.value_or(stored->deadline_lease);
-  if (unsettled(*stored) && request.revision && *request.revision != present) {
-    out.outcome = resolve_outcome::changed;
-    return out;
-  }
-  // A revision is of a look at an unsettled record: its holder has come back since, and completed.
-  const bool keeps_completed = request.keep_completed || request.revision;
-  if (stored->state == record_state::completed && !request.completed && keeps_completed) {
-    out.outcome = resolve_outcome::already_completed;
-    return out;
-  }
-  if (stored->state == record_state::completed && request.completed) {
-    if (holds_answer(*stored) || !request.answer) {
-      out.outcome = resolve_outcome::already_completed;
-      return out;
-    }
-    // The completion and its expiry stay unchanged. Caches hold the record without an answer.
-    out.write = *stored;
-    out.write->answer = request.answer;
-    out.write->kept = answer_kept::full;
-    out.write->by_operator = true;
-    out.forgets_answer = true;
-    return out;
-  }
-  if (unsettled(*stored) && !request.force) {
-    // After an answer the work is over; otherwise the work may continue until the upstream's
-    // timeout.
-    const bool answered =
-        stored->why == unknown_reason::upstream_status && !stored->earlier_unknown;
-    const auto tail = request.completed || answered ? 0 : stored->about->run_timeout.count();
-    if (const auto left = after(stored->deadline_lease, milliseconds(tail)) - now.lease; left > 0) {
-      out.outcome = resolve_outcome::running;
-      out.retry_after = milliseconds(left);
-      return out;
-    }
-  }
-  if (request.completed) {
-    out.write = *stored;
-    complete_by_hand(*out.write, request, now);
-  } else {
-    out.forgets_answer = stored->state == record_state::completed;
-    out.write = released(*stored, now);
-  }
-  out.write->by_operator = true;
-  return out;
-}
-
-resolve_decision resolve_unreadable(const resolution& request, const instant& now, token next) {
-  resolve_decision out;
-  // Nobody can have seen the token of a record that can't be read.
-  if (request.token != 0 || request.revision) {
-    out.outcome = resolve_outcome::changed;
-    return out;
-  }
-  record r;
-  auto about =
-      request.about ? std::make_shared<subject>(*request.about) : std::make_shared<subject>();
-  about->print = {};
-  r.about = std::move(about);
-  r.token = next;
-  r.claimed_at_wall = now.wall;
-  out.forgets_answer = true;  // the unreadable record may have held an answer
-  if (request.completed) {
-    complete_by_hand(r, request, now);
-    out.write = std::move(r);
-  } else {
-    out.write = released(r, now);
-  }
-  out.write->by_operator = true;
   return out;
 }
 

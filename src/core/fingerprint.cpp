@@ -12,7 +12,7 @@
 #include "core/field_kinds.hpp"
 #include "core/lasting_mark.hpp"
 #include "core/multipart.hpp"
-#include "core/requested_work.hpp"
+#include "core/work_digests.hpp"
 
 namespace onceguard {
 inline namespace v1 {
@@ -143,7 +143,7 @@ fingerprint make_named(const fingerprint_rule& rule, const fingerprint_input& in
   add_marks(hash, input.more);
   made.value = hash.finish();
   // Behind the "2 ", for people and for the advice that a mismatch gets.
-  made.method.insert(2, "work=" + core::work_text(rule, input, body) + ' ');
+  made.method.insert(2, "work=" + core::work_digests(rule, input, body) + ' ');
   return made;
 }
 

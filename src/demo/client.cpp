@@ -7,44 +7,17 @@
 #include <boost/asio/this_coro.hpp>
 #include <nlohmann/json.hpp>
 
-#include "base/json_reader.hpp"
 #include "base/rethrow.hpp"
 #include "demo/wire.hpp"
 
 namespace onceguard::demo {
-namespace {
 
-reply no_answer() {
-  reply none;
-  none.lost = true;
-  return none;
-}
-
-}  // namespace
-
-bool reply::replayed() const { return message.header("Idempotent-Replayed") == "true"; }
-
-std::string reply::problem() const {
-  if (!message.header("Content-Type").starts_with("application/problem+json")) return {};
-  const auto problem = nlohmann::json::parse(message.body, nullptr, false);
-  const auto type = base::text_in(problem, "type");
-  return type.substr(type.find_last_of(":/") + 1);
-}
-
-std::string reply::in_words() const {
-  if (lost) return "no answer";
-  auto words = std::to_string(message.status);
-  if (const auto type = problem(); !type.empty()) words += " " + type;
-  if (replayed()) words += " (replayed)";
-  return words;
-}
-
-line::line(const asio::any_io_executor& executor)
+shop_connection::shop_connection(const asio::any_io_executor& executor)
     : socket_(executor), reader_(http1::reader::kind::answer, http1::limits()) {
   reader_.answers_to("POST");
 }
 
-asio::awaitable<bool> line::open(const base::endpoint& address) {
+asio::awaitable<bool> shop_connection::open(const base::endpoint& address) {
   const tcp::endpoint endpoint(asio::ip::make_address(address.host), address.port);
   const auto [failed] = co_await socket_.async_connect(endpoint, quietly);
   if (failed) co_return false;
@@ -52,7 +25,7 @@ asio::awaitable<bool> line::open(const base::endpoint& address) {
   co_return true;
 }
 
-asio::awaitable<bool> line::send(const payment& payment) {
+asio::awaitable<bool> shop_connection::send(const payment& payment) {
   nlohmann::ordered_json body;
   body["order"] = payment.order;
   body["amount"] = payment.amount;
@@ -69,32 +42,32 @@ asio::awaitable<bool> line::send(const payment& payment) {
   co_return co_await write_all(socket_, out_);
 }
 
-asio::awaitable<reply> line::receive() {
+asio::awaitable<reply> shop_connection::receive() {
   reply got;
   if (!co_await read_message(socket_, reader_, got.message)) co_return no_answer();
   co_return got;
 }
 
-asio::awaitable<reply> line::lose() {
+asio::awaitable<reply> shop_connection::lose() {
   co_await socket_.async_wait(tcp::socket::wait_read, quietly);
   hang_up();
   co_return no_answer();
 }
 
-void line::hang_up() {
+void shop_connection::hang_up() {
   boost::system::error_code ignored;
   socket_.close(ignored);
 }
 
 asio::awaitable<reply> pay(const base::endpoint& endpoint, const payment& payment) {
-  line connection(co_await asio::this_coro::executor);
+  shop_connection connection(co_await asio::this_coro::executor);
   if (!co_await connection.open(endpoint)) co_return no_answer();
   if (!co_await connection.send(payment)) co_return no_answer();
   co_return co_await connection.receive();
 }
 
 asio::awaitable<reply> pay_and_lose_answer(const base::endpoint& endpoint, const payment& payment) {
-  line connection(co_await asio::this_coro::executor);
+  shop_connection connection(co_await asio::this_coro::executor);
   if (!co_await connection.open(endpoint)) co_return no_answer();
   if (!co_await connection.send(payment)) co_return no_answer();
   co_return co_await connection.lose();
@@ -108,16 +81,17 @@ struct crowd {
     over.expires_at(asio::steady_timer::time_point::max());
   }
   payment paid;
-  std::vector<std::unique_ptr<line>> lines;
+  std::vector<std::unique_ptr<shop_connection>> connections;
   std::vector<reply> replies;
   asio::steady_timer over;
 };
 
 asio::awaitable<void> pay_in_crowd(std::shared_ptr<crowd> all, std::size_t mine) {
   reply got = no_answer();
-  if (co_await all->lines[mine]->send(all->paid)) got = co_await all->lines[mine]->receive();
+  if (co_await all->connections[mine]->send(all->paid))
+    got = co_await all->connections[mine]->receive();
   all->replies.push_back(std::move(got));
-  if (all->replies.size() == all->lines.size()) all->over.cancel();
+  if (all->replies.size() == all->connections.size()) all->over.cancel();
 }
 
 }  // namespace
@@ -127,8 +101,8 @@ asio::awaitable<std::vector<reply>> pay_at_once(const base::endpoint& endpoint,
   const auto executor = co_await asio::this_coro::executor;
   const auto all = std::make_shared<crowd>(executor, payment);
   for (std::size_t i = 0; i < count; ++i) {
-    all->lines.push_back(std::make_unique<line>(executor));
-    co_await all->lines.back()->open(endpoint);
+    all->connections.push_back(std::make_unique<shop_connection>(executor));
+    co_await all->connections.back()->open(endpoint);
   }
   for (std::size_t i = 0; i < count; ++i)
     asio::co_spawn(executor, pay_in_crowd(all, i), base::rethrow);

@@ -5,6 +5,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
+#include "demo/reply.hpp"
 #include "demo/wire.hpp"
 #include "gateway/params/gateway_params.hpp"
 
@@ -23,23 +24,10 @@ struct payment {
   std::string key;
 };
 
-/// The reply as the customer sees it.
-struct reply {
-  bool lost = false;  ///< no answer: `message` is empty
-  demo::message message;
-
-  [[nodiscard]] std::uint16_t status() const { return message.status; }
-  [[nodiscard]] bool replayed() const;
-  /// The last part of a problem's `type` ("in-progress"), or empty.
-  [[nodiscard]] std::string problem() const;
-  /// "201", "201 (replayed)", "409 in-progress", "no answer".
-  [[nodiscard]] std::string in_words() const;
-};
-
 /// A connection to the shop or the gateway.
-class line {
+class shop_connection {
  public:
-  explicit line(const asio::any_io_executor& executor);
+  explicit shop_connection(const asio::any_io_executor& executor);
 
   /// False if the connection is refused.
   asio::awaitable<bool> open(const base::endpoint& endpoint);

@@ -5,14 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/comma_list.hpp"
+
 namespace onceguard::demo {
 namespace {
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string out;
-  for (const auto& part : parts) out += (out.empty() ? "" : ", ") + part;
-  return out;
-}
 
 // How to call this program from the current directory.
 std::string program_from_here() {
@@ -73,7 +69,7 @@ class story final : public report {
     const auto count =
         fmt::format("{:>3} {:<8}", style.charges, style.charges == 1 ? "charge" : "charges");
     out_ << fmt::format("   {:<18}", text) << (bad ? red(count) : green(count)) << " "
-         << joined(style.seen) << "\n";
+         << base::comma_list(style.seen) << "\n";
   }
 
   [[nodiscard]] std::string in(std::string_view code, std::string_view text) const {

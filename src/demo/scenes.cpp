@@ -258,7 +258,7 @@ asio::awaitable<scene> gateway_killed(shop& cards, guard& limit) {
   scene play("The guard itself is killed (SIGKILL) in the middle of a request");
   const auto executor = co_await asio::this_coro::executor;
   const payment straight("ada", "G-1", 8000, "g-1");
-  line client(executor);
+  shop_connection client(executor);
   play.expect(co_await client.open(cards.address()) && co_await client.send(straight),
               "the shop did not take the request");
   static_cast<void>(co_await cards.arrived("G-1", 1));
@@ -269,7 +269,7 @@ asio::awaitable<scene> gateway_killed(shop& cards, guard& limit) {
   play.charged(play.unguarded, cards.charges("G-1"), 2);
 
   const payment guarded("ada", "G-2", 8000, "g-2");
-  line caller(executor);
+  shop_connection caller(executor);
   const bool opened = co_await caller.open(limit.address());
   const bool sent = opened && co_await caller.send(guarded);
   const bool passed_on = sent && co_await cards.arrived("G-2", 1);
@@ -303,7 +303,7 @@ double median(std::vector<double> values) {
 
 // The median over one kept-alive connection. Each request has a new key, or all have the same key.
 asio::awaitable<double> measure(base::endpoint endpoint, std::string key, bool new_keys) {
-  line client(co_await asio::this_coro::executor);
+  shop_connection client(co_await asio::this_coro::executor);
   if (!co_await client.open(endpoint))
     throw std::runtime_error("nobody listens at " + text_of(endpoint));
   std::vector<double> taken;

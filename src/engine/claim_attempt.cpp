@@ -7,7 +7,7 @@
 #include "base/hex.hpp"
 #include "base/log.hpp"
 #include "base/random.hpp"
-#include "core/requested_work.hpp"
+#include "core/work_digests.hpp"
 #include "engine/claim_answer.hpp"
 #include "engine/engine_state.hpp"
 #include "engine/redirected_operation.hpp"

@@ -9,6 +9,9 @@
 namespace onceguard::mcp {
 namespace {
 
+/// The answer in a record: the result or the error of the first response, as it was written.
+constexpr const char* member_header = "Onceguard-Json-Rpc";
+
 /// The object with the mark in one of its members.
 std::string marked(const std::string& object, std::string_view name) {
   constexpr std::string_view mark = R"("onceguard/replayed":true)";
@@ -54,6 +57,29 @@ std::string repeated_result(const std::string& result, const answer_form& form) 
 }
 
 std::string repeated_error(const std::string& error) { return marked(error, "data"); }
+
+answer_ptr stored_response(const message& response) {
+  auto out = std::make_shared<answer>();
+  out->status = 200;
+  const bool result = response.error.empty();
+  out->headers.emplace_back("Content-Type", "application/json");
+  out->headers.emplace_back(member_header, result ? "result" : "error");
+  out->body = result ? response.result : response.error;
+  return out;
+}
+
+std::string replayed_response(const answer& kept, std::string_view id, const answer_form& form) {
+  for (const auto& [name, value] : kept.headers) {
+    if (name != member_header) continue;
+    if (value == "result") return make_response(id, value, repeated_result(kept.body, form));
+    if (value == "error") return make_response(id, value, repeated_error(kept.body));
+  }
+  // Of an operator, who knows the result.
+  if (!is_json(kept.body)) return {};
+  const auto members = members_of(kept.body);
+  const bool is_result = members && (!form.is_tool || find(*members, "content") != nullptr);
+  return is_result ? make_response(id, "result", repeated_result(kept.body, form)) : std::string();
+}
 
 std::string refusal_response(const refused_call& refused, std::string_view id,
                              const answer_form& form) {

@@ -1,9 +1,13 @@
-// The form of answers to a call that are not the server's own: repeats and refusals.
+// The form of answers to a call that are not the server's own: repeats, from what records keep of
+// the first ones, and refusals.
 #pragma once
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include <onceguard/record.hpp>
+
+#include "mcp/message.hpp"
 #include "mcp/refused_call.hpp"
 #include "mcp/tool_call.hpp"
 
@@ -27,6 +31,12 @@ struct answer_form {
 
 /// The same of an error.
 [[nodiscard]] std::string repeated_error(const std::string& error);
+
+/// What a record keeps of a response to a call.
+[[nodiscard]] answer_ptr stored_response(const message& response);
+/// The response to a repeat, as the record has it; empty: the record's answer is none of a call.
+[[nodiscard]] std::string replayed_response(const answer& kept, std::string_view id,
+                                            const answer_form& form);
 
 /// The response to a call that is refused.
 [[nodiscard]] std::string refusal_response(const refused_call& refused, std::string_view id,

@@ -13,33 +13,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// The answer in a record: the result or the error of the first response, as it was written.
-constexpr const char* member_header = "Onceguard-Json-Rpc";
-
-answer_ptr stored(const message& response) {
-  auto out = std::make_shared<answer>();
-  out->status = 200;
-  const bool result = response.error.empty();
-  out->headers.emplace_back("Content-Type", "application/json");
-  out->headers.emplace_back(member_header, result ? "result" : "error");
-  out->body = result ? response.result : response.error;
-  return out;
-}
-
-/// Empty: the answer is none of a call.
-std::string replayed(const answer& kept, std::string_view id, const answer_form& form) {
-  for (const auto& [name, value] : kept.headers) {
-    if (name != member_header) continue;
-    if (value == "result") return make_response(id, value, repeated_result(kept.body, form));
-    if (value == "error") return make_response(id, value, repeated_error(kept.body));
-  }
-  // Of an operator, who knows the result.
-  if (!is_json(kept.body)) return {};
-  const auto members = members_of(kept.body);
-  const bool is_result = members && (!form.is_tool || find(*members, "content") != nullptr);
-  return is_result ? make_response(id, "result", repeated_result(kept.body, form)) : std::string();
-}
-
 admission refuse(const message& request, const answer_form& form, const refused_call& refused) {
   admission out;
   out.response = refusal_response(refused, request.id, form);
@@ -157,7 +130,7 @@ asio::awaitable<std::string> call_guard::finish(running_call call, std::string r
       break;
   }
   if (terms.kind == settle_kind::abandon) terms.why = unknown_reason::upstream_status;
-  if (terms.kind == settle_kind::complete) terms.answer = stored(message);
+  if (terms.kind == settle_kind::complete) terms.answer = stored_response(message);
   const std::string id(message.id);
   auto lease = std::move(call.lease);
   const auto ended = co_await records_.async_settle(std::move(lease), std::move(terms));
@@ -191,7 +164,8 @@ asio::awaitable<std::string> call_guard::give_up(running_call call, std::string 
 std::string call_guard::answer_to(const outcome& got, std::string_view id,
                                   const answered_call& call) const {
   if (got.kind == outcome_kind::replay && got.answer != nullptr && got.kept == answer_kept::full) {
-    if (auto response = replayed(*got.answer, id, call.form); !response.empty()) return response;
+    if (auto response = replayed_response(*got.answer, id, call.form); !response.empty())
+      return response;
   }
   return refusal_response(refused_by(refusal_of(got), call.key), id, call.form);
 }

@@ -109,38 +109,6 @@ std::shared_ptr<tool_table> http_exchange::tools_of(const http_caller& caller) c
   return shared_.tools.of(name);
 }
 
-asio::awaitable<void> http_exchange::admit() {
-  admitting_ = true;
-  ++shared_.guarded;
-  auto caller = find_caller(request_, shared_.policy, client_.address());
-  tools_ = tools_of(caller);
-  const auto call = read_tool_call(message_, shared_.calls.params().locations, caller.key);
-  call_context known;
-  if (shared_.calls.needs_hints(call) && tools_->find(call.name) == nullptr) {
-    known.list_is_whole = co_await list_tools();
-  }
-  known.hints = tools_->find(call.name);
-  known.caller = std::move(caller.scope);
-  known.caller_marks = std::move(caller.marks);
-  known.transport_key = std::move(caller.key);
-  known.key_fault = std::move(caller.key_fault);
-  known.scope_fault = std::move(caller.scope_fault);
-  auto admitted = co_await shared_.calls.admit(request_.body, std::move(known));
-  admitting_ = false;
-  if (admitted.call) {
-    call_.emplace(std::move(*admitted.call));
-    shared_.guarding.insert(this);
-    client_.limit_patience();
-  } else {
-    --shared_.guarded;
-  }
-  response_ = std::move(admitted.response);
-  if (!response_.empty()) co_return;
-  call_id_ = message_.id;
-  request_.body = std::move(admitted.forward);
-  message_ = read_message(request_.body);
-}
-
 http_request http_exchange::for_upstream(std::string target) const {
   // Other paths have a meaning of their own, as /.well-known/oauth-protected-resource.
   if (target.empty()) {
@@ -229,36 +197,6 @@ asio::awaitable<bool> http_exchange::relay() {
   auto head = co_await ask_server();
   if (!head) co_return false;
   co_return co_await relay_head(std::move(*head));
-}
-
-asio::awaitable<bool> http_exchange::relay_head(http_head head) {
-  const auto status = head.status;
-  // Who has not read all of a call has called no tool.
-  if (call_ && (head.is_early || asks_for_credential(head))) co_await release();
-  const bool legible = is_legible(head);
-  if (legible && !client_.takes_no_body() && !is_bodiless(status) &&
-      is_type(head, "text/event-stream"))
-    co_return co_await relay_events(std::move(head));
-  const bool is_message = legible && is_type(head, "application/json");
-  if ((call_ || lists_tools_) && is_message) co_return co_await relay_whole(std::move(head));
-  if (call_) {
-    co_await end_without_response(unknown_reason::upstream_status);
-    if (status < 300 || is_bodiless(status)) co_return co_await respond();
-  }
-  co_return co_await relay_bytes(std::move(head));
-}
-
-running_call http_exchange::give_call() {
-  auto out = std::move(*call_);
-  call_.reset();
-  shared_.guarding.erase(this);
-  return out;
-}
-
-asio::awaitable<void> http_exchange::release() {
-  auto call = give_call();
-  co_await shared_.calls.release(std::move(call));
-  --shared_.guarded;
 }
 
 void http_exchange::end() noexcept {

@@ -1,5 +1,4 @@
 // What an exchange does with the response of the server.
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "mcp/http_exchange.hpp"
@@ -34,6 +33,23 @@ asio::awaitable<std::optional<std::string>> http_exchange::read_body() {
     text += *piece;
   }
   co_return std::nullopt;
+}
+
+asio::awaitable<bool> http_exchange::relay_head(http_head head) {
+  const auto status = head.status;
+  // Who has not read all of a call has called no tool.
+  if (call_ && (head.is_early || asks_for_credential(head))) co_await release();
+  const bool legible = is_legible(head);
+  if (legible && !client_.takes_no_body() && !is_bodiless(status) &&
+      is_type(head, "text/event-stream"))
+    co_return co_await relay_events(std::move(head));
+  const bool is_message = legible && is_type(head, "application/json");
+  if ((call_ || lists_tools_) && is_message) co_return co_await relay_whole(std::move(head));
+  if (call_) {
+    co_await end_without_response(unknown_reason::upstream_status);
+    if (status < 300 || is_bodiless(status)) co_return co_await respond();
+  }
+  co_return co_await relay_bytes(std::move(head));
 }
 
 asio::awaitable<bool> http_exchange::relay_whole(http_head head) {
@@ -146,35 +162,6 @@ asio::awaitable<std::string> http_exchange::take(std::string text) {
     co_return with_value(text, *find_last(*members, "result"), tools_->described(got.result));
   }
   co_return text;
-}
-
-asio::awaitable<void> http_exchange::end_without_response(unknown_reason why) {
-  // Without the id of an event, nobody can ask for the rest of the stream.
-  if (!session_.empty() && resumable_ && !shared_.ending) co_return park();
-  if (shared_.ending) why = unknown_reason::abandoned;
-  auto call = give_call();
-  response_ = co_await shared_.calls.give_up(std::move(call), call_id_, why);
-  --shared_.guarded;
-}
-
-void http_shared::give_up(const request_name& name, unknown_reason why) {
-  const auto found = unfinished.find(name);
-  if (found == unfinished.end()) return;
-  auto lost = std::move(found->second);
-  unfinished.erase(found);
-  asio::co_spawn(io, calls.give_up(std::move(lost.call), std::move(lost.id), why),
-                 [this](std::exception_ptr, const std::string&) { --guarded; });
-}
-
-void http_exchange::park() {
-  const http_shared::request_name name(session_, id_value(call_id_));
-  auto timer = std::make_unique<asio::steady_timer>(shared_.io, shared_.calls.params().linger);
-  auto give_up = [&shared = shared_, name](const boost::system::error_code& cancelled) {
-    if (!cancelled) shared.give_up(name, unknown_reason::upstream_broken);
-  };
-  timer->async_wait(std::move(give_up));
-  shared_.unfinished.emplace(name,
-                             http_shared::unfinished_call{give_call(), call_id_, std::move(timer)});
 }
 
 }  // namespace onceguard::mcp

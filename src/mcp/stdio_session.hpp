@@ -15,7 +15,8 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "mcp/call_guard.hpp"
-#include "mcp/lines.hpp"
+#include "mcp/line_reader.hpp"
+#include "mcp/line_writer.hpp"
 #include "mcp/message.hpp"
 #include "mcp/stdio_proxy.hpp"
 #include "mcp/tool_table.hpp"

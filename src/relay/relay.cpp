@@ -11,7 +11,7 @@
 #include "consume/receiver.hpp"
 #include "consume/signature.hpp"
 #include "core/kept_key.hpp"
-#include "messaging/inbox/inbox.hpp"
+#include "messaging/inbox/inbox_outcome.hpp"
 #include "messaging/postgres_queue/queue_table.hpp"
 #include "relay/destination.hpp"
 #include "relay/outbox_rows.hpp"

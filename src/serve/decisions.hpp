@@ -116,6 +116,5 @@ void put_outcome(reply_message& out, const outcome& outcome, const std::string& 
                  const route_policy& policy);
 /// Fills in what the handler of a granted operation gets.
 void put_lease(reply_message& out, held_operation& held);
-[[nodiscard]] json headers_of(const header_list& headers);
 
 }  // namespace onceguard::serve

@@ -4,7 +4,7 @@
 
 #include "base/base64.hpp"
 #include "base/octets.hpp"
-#include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::serve {
 

@@ -1,13 +1,11 @@
 #include "serve/protocol_message.hpp"
 
-#include <unordered_set>
-
 #include "base/ascii.hpp"
 #include "base/base64.hpp"
 #include "base/utf8.hpp"
 #include "json/scalars.hpp"
+#include "serve/doubled_member.hpp"
 #include "serve/json_body.hpp"
-#include "text/json_text.hpp"
 
 namespace onceguard::serve {
 namespace {
@@ -47,57 +45,6 @@ class parse_watch {
   bool doubled_ = false;
 };
 
-/// Finds the first member that is there twice, in a text that is JSON.
-class doubled_member {
- public:
-  void take(json::parse_event_t event, const json& parsed) {
-    using enum json::parse_event_t;
-    if (event == key) return take_name(parsed.get<std::string>());
-    if (event == object_end || event == array_end) {
-      open_.pop_back();
-      return;
-    }
-    if (!open_.empty() && open_.back().is_list) ++open_.back().index;
-    if (event == object_start) open_.push_back({});
-    if (event == array_start) open_.push_back({.is_list = true});
-  }
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-
- private:
-  struct level {
-    bool is_list = false;
-    std::size_t index = 0;  // of a list: the number of the next value
-    std::string name{};     // of an object: the last member
-    std::unordered_set<std::string> names{};
-  };
-
-  void take_name(std::string name) {
-    auto& object = open_.back();
-    object.name = std::move(name);
-    if (object.names.insert(object.name).second || !path_.empty()) return;
-    for (const auto& each : open_) {
-      if (each.is_list) {
-        path_ += '[' + std::to_string(each.index - 1) + ']';
-      } else {
-        path_ += (path_.empty() ? "" : ".") + plain_text(each.name);
-      }
-    }
-  }
-
-  std::vector<level> open_;
-  std::string path_;
-};
-
-std::string doubled_in(std::string_view text) {
-  doubled_member found;
-  const auto watch = [&found](int, json::parse_event_t event, json& parsed) {
-    found.take(event, parsed);
-    return true;
-  };
-  const json whole = json::parse(text, watch);
-  return found.path();
-}
-
 result<json> parse(std::string_view text) {
   parse_watch watch;
   const auto take = [&watch](int depth, json::parse_event_t event, json& parsed) {
@@ -105,7 +52,7 @@ result<json> parse(std::string_view text) {
   };
   try {
     auto out = json::parse(text, take);
-    if (watch.doubled()) return no_message(doubled_in(text) + ": is there twice");
+    if (watch.doubled()) return no_message(doubled_member_in(text) + ": is there twice");
     return out;
   } catch (const too_much& fault) {
     return no_message(fault.why);
@@ -180,15 +127,19 @@ std::string latin_of_bytes(std::string_view bytes) {
   return out;
 }
 
+json headers_of(const header_list& headers) {
+  json out = json::array();
+  for (const auto& [name, value] : headers) {
+    out.push_back(json::array({name, latin_of_bytes(value)}));
+  }
+  return out;
+}
+
 namespace {
 
 /// The answer as members: {"status", "headers"}.
 json members_of(const answer& made) {
-  json headers = json::array();
-  for (const auto& [name, value] : made.headers) {
-    headers.push_back(json::array({name, latin_of_bytes(value)}));
-  }
-  return {{"status", made.status}, {"headers", std::move(headers)}};
+  return {{"status", made.status}, {"headers", headers_of(made.headers)}};
 }
 
 std::string text_of(const json& object) {

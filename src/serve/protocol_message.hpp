@@ -39,6 +39,8 @@ struct message {
 [[nodiscard]] std::optional<std::string> bytes_of_latin(std::string_view utf8);
 /// The opposite.
 [[nodiscard]] std::string latin_of_bytes(std::string_view bytes);
+/// Header fields as pairs of such texts.
+[[nodiscard]] json headers_of(const header_list& headers);
 
 /// What the service answers.
 struct reply_message {

@@ -114,14 +114,6 @@ void put_outcome(reply_message& out, const outcome& outcome, const std::string& 
   out.object["retryable"] = why.retryable();
 }
 
-json headers_of(const header_list& headers) {
-  json out = json::array();
-  for (const auto& [name, value] : headers) {
-    out.push_back(json::array({name, latin_of_bytes(value)}));
-  }
-  return out;
-}
-
 void put_lease(reply_message& out, held_operation& held) {
   auto* const lease = held.handle();
   out.object["verdict"] = lease == nullptr ? "observe" : "run";

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "core/application_scope.hpp"
+#include "core/request_names.hpp"
+
 namespace onceguard {
 
 imported_record make_imported_record(record_view seen, std::int64_t wall_now) {
@@ -21,6 +24,13 @@ imported_record make_imported_record(record_view seen, std::int64_t wall_now) {
     out.stored.state = record_state::in_progress;
   }
   return out;
+}
+
+bool claimed_by_application(const imported_record& one) {
+  const auto& about = *one.stored.about;
+  return one.recovery ||
+         (one.stored.by_application &&
+          (is_of_applications(about) || about.print.method == core::application_print));
 }
 
 token token_above(token counter, token brought, const instant& now) noexcept {

@@ -1,11 +1,9 @@
-// The place of a store that is kept in files: what kind of file system it lies on, how much room
-// there is, and who may read it.
+// The place of a store that is kept in files: what kind of file system it lies on, and how much
+// room there is.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <string_view>
-
-#include "base/diagnosis.hpp"
 
 namespace onceguard {
 
@@ -24,12 +22,5 @@ struct disk_volume {
 
 /// "17 KiB", "4 MiB"
 [[nodiscard]] std::string size_text(std::int64_t bytes);
-
-[[nodiscard]] base::diagnosis diagnose_room(const std::string& folder);
-/// Whether the files outlive a reboot, and the end of a container.
-[[nodiscard]] base::diagnosis diagnose_file_system(const std::string& folder);
-/// Answers may hold what only their caller should see. `path`: a file in `folder`. Nothing is added
-/// if there is no such file.
-void diagnose_rights(const std::string& path, const std::string& folder, base::diagnoses& out);
 
 }  // namespace onceguard

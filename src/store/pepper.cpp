@@ -17,8 +17,8 @@
 #include "base/clock.hpp"
 #include "base/for_ever.hpp"
 #include "base/random.hpp"
-#include "core/application_scope.hpp"
 #include "core/request_names.hpp"
+#include "store/imported_record.hpp"
 #include "store/private_file.hpp"
 #include "store/sealed/sealed_answer.hpp"
 
@@ -67,15 +67,6 @@ subject_ptr mark_of(const core::key_pepper& pepper) {
 /// Anybody else's record at its id is none.
 bool is_mark(const record_id& id, const subject_ptr& about) {
   return id == pepper_mark_id() && about && about->print.method == mark_print;
-}
-
-/// In its own database session. What a gateway has claimed, and an application completes, has
-/// neither that kind of scope nor a fingerprint of the caller's own.
-bool claimed_by_application(const imported_record& one) {
-  const auto& about = *one.stored.about;
-  return one.recovery ||
-         (one.stored.by_application &&
-          (is_of_applications(about) || about.print.method == core::application_print));
 }
 
 /// Whether all keys that lie there have the form that a pepper gives: others would be looked for in

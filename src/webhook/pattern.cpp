@@ -136,4 +136,15 @@ bool contains(const pattern& text, const source& position) noexcept {
   });
 }
 
+bool stands_apart(const pattern& text, std::size_t index, std::string_view value) {
+  const auto beside = [&](std::size_t other) -> std::string_view {
+    return other < text.size() ? std::string_view(text[other].text) : std::string_view();
+  };
+  const auto before = index == 0 ? std::string_view() : beside(index - 1);
+  const auto after = beside(index + 1);
+  const bool begins = before.empty() || (std::string(before) += value).rfind(before) == 0;
+  const bool ends = after.empty() || (std::string(value) += after).find(after) == value.size();
+  return begins && ends;
+}
+
 }  // namespace onceguard::webhook

@@ -1,6 +1,7 @@
 // Where a value of a delivery stands, and texts with placeholders, which are filled in from a
 // delivery: what is signed, and ids.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -60,5 +61,9 @@ using pattern = std::vector<pattern_part>;
 [[nodiscard]] bool contains(const pattern& text, pattern_part::kind type) noexcept;
 /// Whether {header:NAME} and its like are in the text with this source.
 [[nodiscard]] bool contains(const pattern& text, const source& position) noexcept;
+
+/// Whether the value at this part of the text leaves no doubt where it begins and ends between what
+/// stands beside it.
+[[nodiscard]] bool stands_apart(const pattern& text, std::size_t index, std::string_view value);
 
 }  // namespace onceguard::webhook

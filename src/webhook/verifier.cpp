@@ -68,18 +68,6 @@ hmac_hash hash_of(signature_algorithm algorithm) {
   return algorithm == signature_algorithm::hmac_sha1 ? hmac_hash::sha1 : hmac_hash::sha256;
 }
 
-/// Whether the value leaves no doubt where it begins and ends between what stands beside it.
-bool stands_apart(const pattern& text, std::size_t index, std::string_view value) {
-  const auto beside = [&](std::size_t other) -> std::string_view {
-    return other < text.size() ? std::string_view(text[other].text) : std::string_view();
-  };
-  const auto before = index == 0 ? std::string_view() : beside(index - 1);
-  const auto after = beside(index + 1);
-  const bool begins = before.empty() || (std::string(before) += value).rfind(before) == 0;
-  const bool ends = after.empty() || (std::string(value) += after).find(after) == value.size();
-  return begins && ends;
-}
-
 }  // namespace
 
 /// The check of one delivery.

@@ -1,4 +1,6 @@
 // What stands on a command line arrives as it was written.
+#include "cli/command_line.hpp"
+
 #include <algorithm>
 
 #include <CLI/CLI.hpp>

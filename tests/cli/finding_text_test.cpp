@@ -1,9 +1,9 @@
 // How findings are shown.
+#include "cli/stores/finding_text.hpp"
+
 #include <gtest/gtest.h>
 
-#include "cli/keys/record_text.hpp"
-
-namespace onceguard::cli::keys {
+namespace onceguard::cli::stores {
 namespace {
 
 finding found(finding_kind kind) {
@@ -48,4 +48,4 @@ TEST(finding_text, the_summary_leaves_out_what_is_none) {
 }
 
 }  // namespace
-}  // namespace onceguard::cli::keys
+}  // namespace onceguard::cli::stores

@@ -4,7 +4,7 @@
 
 #include <onceguard/command.hpp>
 
-#include "command/output.hpp"
+#include "command/collected_output.hpp"
 
 namespace onceguard {
 namespace {

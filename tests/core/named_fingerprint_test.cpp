@@ -12,7 +12,7 @@
 #include "base/hex.hpp"
 #include "core/gzip.hpp"
 #include "core/lasting_mark.hpp"
-#include "core/requested_work.hpp"
+#include "core/work_digests.hpp"
 
 namespace onceguard {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "admin/client.hpp"
-#include "admin/tokens.hpp"
+#include "admin/token_list.hpp"
 #include "cli/diagnose/machine_findings.hpp"
 
 namespace onceguard::cli::diagnose {

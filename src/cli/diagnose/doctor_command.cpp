@@ -17,7 +17,7 @@
 #include "cli/keys/record_text.hpp"
 #include "config/load.hpp"
 #include "config/stores.hpp"
-#include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::diagnose {
 namespace {

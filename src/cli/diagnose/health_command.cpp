@@ -5,7 +5,7 @@
 #include "admin/client.hpp"
 #include "base/json_reader.hpp"
 #include "cli/command.hpp"
-#include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::diagnose {
 namespace {

@@ -8,6 +8,7 @@
 #include "cli/diagnose/credential_findings.hpp"
 #include "cli/diagnose/route_advice.hpp"
 #include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::diagnose {
 namespace {

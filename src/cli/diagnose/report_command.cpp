@@ -13,8 +13,8 @@
 #include "cli/diagnose/route_advice.hpp"
 #include "cli/diagnose/route_traffic.hpp"
 #include "cli/store_work.hpp"
-#include "text/json_text.hpp"
 #include "text/record_json.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::diagnose {
 namespace {

@@ -20,8 +20,8 @@
 #include "cli/command.hpp"
 #include "cli/store_work.hpp"
 #include "http/request_report.hpp"
-#include "text/json_text.hpp"
 #include "text/record_json.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::diagnose {
 namespace {

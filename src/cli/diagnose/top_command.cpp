@@ -18,7 +18,7 @@
 #include "cli/admin_flags.hpp"
 #include "cli/command.hpp"
 #include "cli/store_work.hpp"
-#include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::diagnose {
 namespace {

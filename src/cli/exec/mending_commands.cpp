@@ -11,7 +11,7 @@
 #include "base/hex.hpp"
 #include "cli/hidden_arguments.hpp"
 #include "core/request.hpp"
-#include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::exec {
 namespace {

@@ -17,6 +17,7 @@
 #include "config/load.hpp"
 #include "config/table/parsers.hpp"
 #include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::init {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "cli/diagnose/credential_findings.hpp"
 #include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::init {
 namespace {

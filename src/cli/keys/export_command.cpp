@@ -19,7 +19,7 @@
 #include "config/stores.hpp"
 #include "config/table/parsers.hpp"
 #include "store/imported_record.hpp"
-#include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::keys {
 

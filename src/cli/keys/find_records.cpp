@@ -14,7 +14,7 @@
 #include "cli/store_work.hpp"
 #include "core/kept_key.hpp"
 #include "store/sealed/sealed_answer.hpp"
-#include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::keys {
 

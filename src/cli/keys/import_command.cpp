@@ -10,6 +10,7 @@
 #include "config/table/parsers.hpp"
 #include "store/pepper.hpp"
 #include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::keys {
 namespace {

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "cli/log/line_buffer.hpp"
 #include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::log {
 namespace {

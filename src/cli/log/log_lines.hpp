@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/log.hpp"
-#include "cli/log/line_writer.hpp"
 #include "cli/log/log_rate_limit.hpp"
+#include "cli/log/log_writer.hpp"
 #include "config/settings.hpp"
 
 namespace onceguard::cli::log {
@@ -29,10 +29,10 @@ class log_lines final : public base::log_sink {
              std::span<const base::log_field> fields) override;
   [[nodiscard]] bool write_surely(const base::event_info& event, base::log_level level,
                                   std::span<const base::log_field> fields) override;
-  /// Call before the process ends without destructors: waits up to line_writer::patience for queued
+  /// Call before the process ends without destructors: waits up to log_writer::patience for queued
   /// lines.
   void flush();
-  /// See line_writer::redirect().
+  /// See log_writer::redirect().
   void redirect(int descriptor) { writer_.redirect(descriptor); }
   /// How many lines were dropped since the start, as nobody read them in time.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return writer_.dropped(); }
@@ -57,7 +57,7 @@ class log_lines final : public base::log_sink {
   log_rate_limit limit_;                                       // under the mutex
   std::atomic<log_rate_limit::time_point> due_{limit_.due()};  // its due(), for each line to read
   std::atomic<std::uint64_t> left_out_{0};
-  line_writer writer_;
+  log_writer writer_;
 };
 
 /// The content of a line without time and level, as text.

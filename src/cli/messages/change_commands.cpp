@@ -10,7 +10,7 @@
 #include "cli/messages/stop_signals.hpp"
 #include "consume/consume.hpp"
 #include "core/request.hpp"
-#include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::messages {
 namespace {

@@ -12,8 +12,9 @@
 #include "cli/given_flags.hpp"
 #include "core/kept_key.hpp"
 #include "core/request.hpp"
-#include "messaging/inbox/inbox.hpp"
+#include "messaging/inbox/inbox_outcome.hpp"
 #include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::messages {
 

@@ -15,6 +15,7 @@
 #include "core/kept_key.hpp"
 #include "text/json_text.hpp"
 #include "text/record_json.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::messages {
 namespace {

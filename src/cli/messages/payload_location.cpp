@@ -3,8 +3,8 @@
 #include <onceguard/fingerprint.hpp>
 
 #include "base/url.hpp"
-#include "messaging/inbox/inbox.hpp"
-#include "text/json_text.hpp"
+#include "messaging/inbox/inbox_outcome.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::messages {
 namespace {

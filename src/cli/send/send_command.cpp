@@ -16,7 +16,7 @@
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
 #include "config/table/parsers.hpp"
-#include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::send {
 namespace {

@@ -1,7 +1,5 @@
-#include <csignal>
 #include <map>
 #include <memory>
-#include <thread>
 
 #include <onceguard/guard.hpp>
 
@@ -10,6 +8,7 @@
 #include "cli/given_flags.hpp"
 #include "cli/log/log_file.hpp"
 #include "cli/log/log_lines.hpp"
+#include "cli/services/end_signals.hpp"
 #include "config/stores.hpp"
 #include "config/table/parsers.hpp"
 #include "mcp/http_proxy.hpp"
@@ -122,45 +121,12 @@ mcp::mcp_params params_of(const mcp_request& given, const config::settings& sett
   return out;
 }
 
-/// Ends the proxy at SIGTERM, SIGINT, SIGQUIT and SIGHUP. Made before other threads, which inherit
-/// the mask.
-class end_signals {
- public:
-  end_signals() {
-    ::sigemptyset(&taken_);
-    for (const int signal : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGURG})
-      ::sigaddset(&taken_, signal);
-    ::pthread_sigmask(SIG_BLOCK, &taken_, nullptr);
-    std::signal(SIGCHLD, SIG_DFL);
-  }
-  end_signals(const end_signals&) = delete;
-  end_signals& operator=(const end_signals&) = delete;
-  ~end_signals() { end(); }
-
-  void stop(auto& proxy) {
-    thread_ = std::thread([this, &proxy] {
-      int signal = 0;
-      while (::sigwait(&taken_, &signal) == 0 && signal != SIGURG) proxy.stop();
-    });
-  }
-  /// No more signals are waited for.
-  void end() {
-    if (!thread_.joinable()) return;
-    ::pthread_kill(thread_.native_handle(), SIGURG);
-    thread_.join();
-  }
-
- private:
-  sigset_t taken_{};
-  std::thread thread_;
-};
-
 void show_complaint(const std::string& text) { end_with(exit_ok, text); }
 
 int serve_streams(guard& records, const mcp_request& given, mcp::mcp_params calls,
                   end_signals& signals) {
   mcp::stdio_proxy proxy(records, std::move(calls), given.words, show_complaint);
-  signals.stop(proxy);
+  signals.begin([&proxy] { proxy.stop(); });
   const auto code = proxy.run();
   signals.end();
   if (!code) return end_with(exit_failed, code.error().detail);
@@ -180,7 +146,7 @@ int serve_http(guard& records, const mcp_request& given, mcp::mcp_params calls,
   const auto port = proxy.listen();
   if (!port) return end_with(exit_configuration, port.error().detail);
   end_with(exit_ok, "listening on " + given.listen.substr(0, colon) + ':' + std::to_string(*port));
-  signals.stop(proxy);
+  signals.begin([&proxy] { proxy.stop(); });
   proxy.run();
   signals.end();
   return exit_ok;

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/command.hpp"
+#include "cli/command_line.hpp"
 #include "cli/shell/completion.hpp"
 
 namespace onceguard::cli::shell {

@@ -7,8 +7,8 @@
 #include "cli/change_log.hpp"
 #include "cli/command.hpp"
 #include "cli/given_flags.hpp"
-#include "cli/keys/record_text.hpp"
 #include "cli/store_work.hpp"
+#include "cli/stores/finding_text.hpp"
 #include "config/stores.hpp"
 #include "core/kept_key.hpp"
 #include "gateway/reconciling.hpp"
@@ -67,12 +67,11 @@ awaitable<int> reconcile_store(store& records, const config::settings& settings,
   }
   auto choose = [&inquiries](const subject& subject) { return inquiries.about(subject); };
   auto show = [&request](const finding& found) {
-    std::cout << (request.json ? keys::finding_json(found) : keys::finding_line(found))
-              << std::endl;
+    std::cout << (request.json ? finding_json(found) : finding_line(found)) << std::endl;
   };
   const auto counts = co_await reconcile(io, records, params, std::move(choose), std::move(show));
   if (!counts) co_return complain(counts.error());
-  if (!request.json) std::cout << keys::summary(*counts, request.dry_run) << "\n";
+  if (!request.json) std::cout << summary(*counts, request.dry_run) << "\n";
   co_return exit_ok;
 }
 

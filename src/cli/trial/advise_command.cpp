@@ -5,7 +5,7 @@
 
 #include "advise/questions.hpp"
 #include "cli/command.hpp"
-#include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::trial {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/comma_list.hpp"
 #include "base/field.hpp"
 #include "base/hex.hpp"
 #include "base/url.hpp"
@@ -13,7 +14,7 @@
 #include "http/admission.hpp"
 #include "http/operation.hpp"
 #include "http/request_target.hpp"
-#include "text/json_text.hpp"
+#include "text/terminal_text.hpp"
 
 namespace onceguard::cli::trial {
 namespace {
@@ -178,12 +179,6 @@ std::string explanation_line(std::string_view name, const std::string& value) {
   return out + value + "\n";
 }
 
-std::string joined_words(const std::vector<std::string>& words) {
-  std::string out;
-  for (const auto& word : words) out += (out.empty() ? "" : ", ") + word;
-  return out;
-}
-
 std::string_view comparison(bool same) {
   return same ? "the same request" : "another request: it would get 422 key-reused";
 }
@@ -197,7 +192,7 @@ std::string explanation_page(const explanation& reply, const std::optional<recor
   if (!reply.upstream.empty()) {  // else the head was refused, before any route
     out += explanation_line(
         "route",
-        reply.route + (reply.methods.empty() ? "" : " (" + joined_words(reply.methods) + ")"));
+        reply.route + (reply.methods.empty() ? "" : " (" + base::comma_list(reply.methods) + ")"));
     out += explanation_line("upstream", reply.upstream);
   }
   if (reply.kind == explanation::effect::refuse) {

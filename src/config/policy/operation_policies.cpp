@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/comma_list.hpp"
 #include "config/policy/json_options.hpp"
 #include "config/policy/policy_check.hpp"
 #include "config/table/parsers.hpp"
@@ -26,8 +27,7 @@ std::shared_ptr<const route_policy> shared(const route_policy& made) {
 }
 
 std::string listed(const std::vector<std::string>& names) {
-  std::string out;
-  for (const auto& name : names) out += (out.empty() ? "" : ", ") + name;
+  auto out = base::comma_list(names);
   return out.empty() ? "none" : out;
 }
 

@@ -169,4 +169,84 @@ void add_pitfalls(const policy_draft& draft, std::string_view path, remarks& out
   }
 }
 
+void add_outcome_pitfalls(const route_policy& policy, policy_remarks& out) {
+  const auto rule = [](const auto& map, std::uint16_t number) {
+    const auto found = map.find(number);
+    return found == map.end() ? outcome_rule::unknown : found->second;
+  };
+  const auto again = [](outcome_rule r) {
+    return r == outcome_rule::release || r == outcome_rule::fail;
+  };
+  bool after_effect = again(rule(policy.outcome_class, 5));
+  bool after_success = again(rule(policy.outcome_class, 2));
+  bool after_redirect = again(rule(policy.outcome_class, 3));
+  for (const auto& [status, meaning] : policy.outcome_status) {
+    const bool harmless = status == 501 || status == 503;
+    after_effect = after_effect || (again(meaning) && status >= 500 && !harmless);
+    after_success = after_success || (again(meaning) && status / 100 == 2);
+    after_redirect = after_redirect || (again(meaning) && status / 100 == 3);
+  }
+  const bool left_empty = out.given("outcome") && policy.outcome_status.empty() &&
+                          policy.outcome_class.empty() && policy.outcome_parts.empty();
+  if (policy.keep != keep_rule::all && !policy.outcome_status.contains(503) &&
+      !policy.outcome_class.contains(5) && !left_empty) {
+    out.note(
+        {"outcome"},
+        "a 503 means that nothing was done, but one with the sign of a proxy (`Via`, "
+        "`X-Varnish`, `Server: envoy` …) counts as unknown; behind a balancer without such a "
+        "sign that answers 503 when a request was sent already, set "
+        "{ \"503\" = \"unknown\" }; where none does, { \"503\" = \"release\" }; {} in the file "
+        "keeps it so");
+  }
+  if (after_effect) {
+    out.warn({"outcome"},
+             "a 5xx may come after the effect; with \"release\" or \"fail\" a repeat runs again");
+  }
+  const auto& parts = policy.outcome_parts;
+  const bool any_failure = std::any_of(parts.begin(), parts.end(), [&](const answer_part& part) {
+    return part.value.empty() && again(part.meaning);
+  });
+  if (any_failure) {
+    out.warn({"outcome"},
+             "a rule on a part without a value also fits what failed after the effect; with "
+             "\"release\" or \"fail\" a repeat runs again");
+  }
+  if (after_success) {
+    out.warn({"outcome"},
+             "a 2xx says that it took effect; with \"release\" or \"fail\" a repeat runs again");
+  }
+  if (after_redirect) {
+    out.warn(
+        {"outcome"},
+        "services answer 303 and 302 once it took effect; with \"release\" or \"fail\" a repeat "
+        "runs again; a redirect that clients follow with the same key needs no rule");
+  }
+}
+
+void add_operation_pitfalls(const route_policy& policy, policy_remarks& out) {
+  if (policy.effect == effect_rule::transactional && out.given("unknown")) {
+    out.warn({"unknown"}, "not used with effect = \"transactional\": what is unknown runs again");
+  }
+  if (policy.unknown == unknown_policy::rerun) {
+    out.warn({"unknown"}, "\"rerun\" promises at least once after a crash, not once");
+  }
+  if (policy.store_failure == store_failure_rule::open) {
+    out.warn({"store_failure"}, "\"open\" promises at least once while the store is out of reach");
+  }
+}
+
+void add_promise_pitfalls(const route_policy& policy, policy_remarks& out) {
+  if (policy.observe) {
+    out.warn({"observe"}, "nothing is guarded: every repeat runs again, and is only counted");
+  }
+  add_operation_pitfalls(policy, out);
+  if (policy.fingerprint.kind == fingerprint_kind::none) {
+    out.warn({"fingerprint"},
+             "with \"none\" a key that is used again with another body gets the first answer");
+  }
+  if (policy.required && policy.methods.empty()) {
+    out.fault({"required", "methods"}, "no method is guarded, so no key can be required");
+  }
+}
+
 }  // namespace onceguard::config

@@ -5,6 +5,8 @@
 #include <onceguard/fingerprint.hpp>
 
 #include "base/field.hpp"
+#include "config/policy/pitfalls.hpp"
+#include "config/policy/policy_remarks.hpp"
 #include "config/policy/profiles.hpp"
 #include "config/table/parsers.hpp"
 #include "config/table/scope_sources.hpp"
@@ -15,10 +17,10 @@ namespace onceguard::config {
 
 namespace {
 
-class checker {
+class checker : private policy_remarks {
  public:
   checker(front_door door, policy_draft& draft, remarks& out)
-      : door_(door), draft_(draft), policy_(draft.policy), out_(out) {}
+      : policy_remarks(draft, out), door_(door), draft_(draft), policy_(draft.policy) {}
 
   void run() {
     apply_profile(draft_);
@@ -28,9 +30,9 @@ class checker {
     fingerprint();
     probe();
     times();
-    outcomes();
+    add_outcome_pitfalls(policy_, *this);
     answers();
-    promises();
+    add_promise_pitfalls(policy_, *this);
   }
 
   void run_operation() {
@@ -40,45 +42,10 @@ class checker {
       fault({"unknown"},
             "an operation by its parts has nobody to ask: it is \"hold\" or \"rerun\"");
     }
-    risks();
+    add_operation_pitfalls(policy_, *this);
   }
 
  private:
-  using names = std::initializer_list<std::string_view>;
-
-  [[nodiscard]] origin where(std::string_view name) const {
-    const auto found = draft_.origins.find(name);
-    return found == draft_.origins.end() ? origin{} : found->second;
-  }
-  [[nodiscard]] bool given(std::string_view name) const {
-    return where(name).where != layer::fallback;
-  }
-  /// Whether the value of `name` is set, and at least as specific (route before [defaults]) as
-  /// `other`.
-  [[nodiscard]] bool as_near_as(std::string_view name, std::string_view other) const {
-    return given(name) && (where(name).of_route() || !where(other).of_route());
-  }
-
-  /// Adds a remark about the first name, at the most specific location of all names.
-  void say(remark::grade weight, names about, const std::string& description) {
-    origin origin = where(*about.begin());
-    for (const auto name : about) {
-      const auto other = where(name);
-      if (other.where > origin.where) origin = other;
-    }
-    const std::string title(origin.of_route() ? draft_.title : "[defaults] ");
-    out_.push_back({weight, origin, title + std::string(*about.begin()) + ": " + description});
-  }
-  void fault(names about, const std::string& description) {
-    say(remark::grade::fault, about, description);
-  }
-  void warn(names about, const std::string& description) {
-    say(remark::grade::warning, about, description);
-  }
-  void note(names about, const std::string& description) {
-    say(remark::grade::note, about, description);
-  }
-
   void key() {
     const auto& sources = policy_.key;
     if (sources.empty()) {
@@ -303,88 +270,9 @@ class checker {
     }
   }
 
-  void outcomes() {
-    const auto rule = [](const auto& map, std::uint16_t number) {
-      const auto found = map.find(number);
-      return found == map.end() ? outcome_rule::unknown : found->second;
-    };
-    const auto again = [](outcome_rule r) {
-      return r == outcome_rule::release || r == outcome_rule::fail;
-    };
-    bool after_effect = again(rule(policy_.outcome_class, 5));
-    bool after_success = again(rule(policy_.outcome_class, 2));
-    bool after_redirect = again(rule(policy_.outcome_class, 3));
-    for (const auto& [status, meaning] : policy_.outcome_status) {
-      const bool harmless = status == 501 || status == 503;
-      after_effect = after_effect || (again(meaning) && status >= 500 && !harmless);
-      after_success = after_success || (again(meaning) && status / 100 == 2);
-      after_redirect = after_redirect || (again(meaning) && status / 100 == 3);
-    }
-    const bool left_empty = given("outcome") && policy_.outcome_status.empty() &&
-                            policy_.outcome_class.empty() && policy_.outcome_parts.empty();
-    if (policy_.keep != keep_rule::all && !policy_.outcome_status.contains(503) &&
-        !policy_.outcome_class.contains(5) && !left_empty) {
-      note({"outcome"},
-           "a 503 means that nothing was done, but one with the sign of a proxy (`Via`, "
-           "`X-Varnish`, `Server: envoy` …) counts as unknown; behind a balancer without such a "
-           "sign that answers 503 when a request was sent already, set "
-           "{ \"503\" = \"unknown\" }; where none does, { \"503\" = \"release\" }; {} in the file "
-           "keeps it so");
-    }
-    if (after_effect) {
-      warn({"outcome"},
-           "a 5xx may come after the effect; with \"release\" or \"fail\" a repeat runs again");
-    }
-    const auto& parts = policy_.outcome_parts;
-    const bool any_failure = std::any_of(parts.begin(), parts.end(), [&](const answer_part& part) {
-      return part.value.empty() && again(part.meaning);
-    });
-    if (any_failure) {
-      warn({"outcome"},
-           "a rule on a part without a value also fits what failed after the effect; with "
-           "\"release\" or \"fail\" a repeat runs again");
-    }
-    if (after_success) {
-      warn({"outcome"},
-           "a 2xx says that it took effect; with \"release\" or \"fail\" a repeat runs again");
-    }
-    if (after_redirect) {
-      warn({"outcome"},
-           "services answer 303 and 302 once it took effect; with \"release\" or \"fail\" a repeat "
-           "runs again; a redirect that clients follow with the same key needs no rule");
-    }
-  }
-
-  void promises() {
-    if (policy_.observe) {
-      warn({"observe"}, "nothing is guarded: every repeat runs again, and is only counted");
-    }
-    risks();
-    if (policy_.fingerprint.kind == fingerprint_kind::none) {
-      warn({"fingerprint"},
-           "with \"none\" a key that is used again with another body gets the first answer");
-    }
-    if (policy_.required && policy_.methods.empty()) {
-      fault({"required", "methods"}, "no method is guarded, so no key can be required");
-    }
-  }
-
-  void risks() {
-    if (policy_.effect == effect_rule::transactional && given("unknown")) {
-      warn({"unknown"}, "not used with effect = \"transactional\": what is unknown runs again");
-    }
-    if (policy_.unknown == unknown_policy::rerun) {
-      warn({"unknown"}, "\"rerun\" promises at least once after a crash, not once");
-    }
-    if (policy_.store_failure == store_failure_rule::open) {
-      warn({"store_failure"}, "\"open\" promises at least once while the store is out of reach");
-    }
-  }
-
   const front_door door_;
   policy_draft& draft_;
   route_policy& policy_;
-  remarks& out_;
 };
 
 }  // namespace

@@ -1,58 +1,15 @@
 #include "messaging/inbox_guard/guarded_message.hpp"
 
 #include <algorithm>
-#include <memory>
 
 #include <onceguard/key.hpp>
 
-#include "messaging/inbox/inbox.hpp"
+#include "messaging/inbox/inbox_outcome.hpp"
 
 namespace onceguard::messaging {
 namespace {
 
 constexpr milliseconds soon{1'000};
-
-inbox_outcome outcome_of(handling work, std::uint32_t attempt, const inbox_policy& policy,
-                         earlier_attempts earlier) {
-  if (work.kind == inbox_result::failed && !work.away) {
-    const auto counted = attempt > earlier.excused ? attempt - earlier.excused : 1;
-    return failure_of(std::move(work.reason), counted, policy);
-  }
-  if (work.kind == inbox_result::failed) {
-    return away_of({std::move(work.reason), attempt, earlier.excused, earlier.blamed},
-                   work.blameless, policy);
-  }
-  inbox_outcome out;
-  out.kind = work.kind;
-  out.away = work.away;
-  out.attempt = attempt;
-  out.reason = std::move(work.reason);
-  return out;
-}
-
-settle_terms terms_of(const inbox_outcome& outcome, const handling& work,
-                      const inbox_policy& policy) {
-  settle_terms out;
-  out.retention = policy.retention;
-  switch (outcome.kind) {
-    case inbox_result::failed:
-      out.kind = outcome.away ? settle_kind::release : settle_kind::fail;
-      out.backoff = policy.backoff;
-      out.backoff_max = policy.backoff_max;
-      break;
-    case inbox_result::unknown:
-      out.kind = settle_kind::abandon;
-      out.why = work.why;
-      out.why_status = work.why_status;
-      break;
-    case inbox_result::handled:
-      out.answer = std::make_shared<const answer>(handled_answer());
-      break;
-    default:
-      out.answer = std::make_shared<const answer>(dead_answer(outcome.reason));
-  }
-  return out;
-}
 
 inbox_outcome again_after(milliseconds wait) {
   inbox_outcome out;
@@ -70,7 +27,7 @@ result<inbox_outcome> without_lease(const outcome& got) {
     case outcome_kind::mismatch: {
       verdict refused;
       refused.kind = verdict_kind::mismatch;
-      return messaging::outcome_of(refused);
+      return outcome_of(refused);
     }
     case outcome_kind::unknown:
       out.kind = inbox_result::unknown;
@@ -91,16 +48,6 @@ result<inbox_outcome> without_lease(const outcome& got) {
 }
 
 }  // namespace
-
-handling not_handled(inbox_result kind, std::string reason, unknown_reason why,
-                     std::uint16_t why_status) {
-  handling out;
-  out.kind = kind;
-  out.reason = std::move(reason);
-  out.why = why;
-  out.why_status = why_status;
-  return out;
-}
 
 route_policy rules_of(const inbox_policy& policy) {
   route_policy out;

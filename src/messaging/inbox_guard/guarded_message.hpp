@@ -1,6 +1,5 @@
 // One message under a lease: claimed, handled, settled.
 #pragma once
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -8,29 +7,9 @@
 #include <onceguard/guard.hpp>
 #include <onceguard/inbox.hpp>
 
+#include "messaging/inbox_guard/handling.hpp"
+
 namespace onceguard::messaging {
-
-/// What the work on a message came to.
-struct handling {
-  /// handled, failed (provably nothing happened), dead (the same, for good) or unknown.
-  inbox_result kind = inbox_result::handled;
-  std::string reason;                              ///< of all but handled
-  unknown_reason why = unknown_reason::abandoned;  ///< unknown
-  std::uint16_t why_status = 0;                    ///< unknown: the status that is the reason
-  bool away = false;       ///< failed, unknown: whoever does the work is out of reach
-  bool blameless = false;  ///< of `away`: and it is never the message's fault
-};
-
-/// What became of earlier attempts, besides what the record knows.
-struct earlier_attempts {
-  std::uint32_t excused = 0;  ///< don't count
-  std::uint32_t blamed = 0;   ///< count, though who does the work seemed to be away
-};
-
-/// Of work that did not succeed.
-[[nodiscard]] handling not_handled(inbox_result kind, std::string reason,
-                                   unknown_reason why = unknown_reason::abandoned,
-                                   std::uint16_t why_status = 0);
 
 using message_work = std::function<handling(running&)>;
 

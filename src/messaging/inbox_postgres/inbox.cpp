@@ -1,5 +1,3 @@
-#include "messaging/inbox/inbox.hpp"
-
 #include <optional>
 
 #include <onceguard/inbox_postgres.hpp>
@@ -9,6 +7,8 @@
 #include "execute/postgres/sql_calls.hpp"
 #include "execute/postgres/transaction_claim.hpp"
 #include "execute/request.hpp"
+#include "messaging/inbox/batch_plan.hpp"
+#include "messaging/inbox/inbox_outcome.hpp"
 #include "messaging/inbox_postgres/batch_transaction.hpp"
 
 namespace onceguard::postgres {

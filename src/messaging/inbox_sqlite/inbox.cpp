@@ -1,9 +1,9 @@
-#include "messaging/inbox/inbox.hpp"
-
 #include <onceguard/inbox_sqlite.hpp>
 
 #include "execute/request.hpp"
 #include "execute/sqlite/caller_transaction.hpp"
+#include "messaging/inbox/batch_plan.hpp"
+#include "messaging/inbox/inbox_outcome.hpp"
 
 namespace onceguard::sqlite {
 namespace {

@@ -7,10 +7,10 @@
 #include "messaging/broker_adapter.hpp"
 #include "messaging/holding_consumer.hpp"
 #include "messaging/mqtt/acknowledgements.hpp"
-#include "messaging/mqtt/content.hpp"
 #include "messaging/mqtt/mqtt_broker.hpp"
 #include "messaging/mqtt/mqtt_connection.hpp"
 #include "messaging/mqtt/reason.hpp"
+#include "messaging/mqtt/wire_message.hpp"
 
 namespace onceguard::messaging::mqtt {
 namespace {

@@ -9,10 +9,10 @@
 #include "base/hex.hpp"
 #include "base/random.hpp"
 #include "messaging/broker_adapter.hpp"
-#include "messaging/mqtt/content.hpp"
 #include "messaging/mqtt/mqtt_broker.hpp"
 #include "messaging/mqtt/mqtt_connection.hpp"
 #include "messaging/mqtt/reason.hpp"
+#include "messaging/mqtt/wire_message.hpp"
 
 namespace onceguard::messaging::mqtt {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/url.hpp"
 #include "base/value_text.hpp"
 #include "messaging/failed_call.hpp"
-#include "messaging/mqtt/wire.hpp"
+#include "messaging/mqtt/packet_bytes.hpp"
 
 namespace onceguard::messaging::mqtt {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "messaging/mqtt/packet_bytes.hpp"
 #include "messaging/mqtt/properties.hpp"
-#include "messaging/mqtt/wire.hpp"
 
 namespace onceguard::messaging::mqtt {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "messaging/mqtt/wire.hpp"
+#include "messaging/mqtt/packet_bytes.hpp"
 
 namespace onceguard::messaging::mqtt {
 

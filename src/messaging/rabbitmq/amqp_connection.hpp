@@ -17,7 +17,7 @@
 #include "base/unique_handle.hpp"
 #include "messaging/framed_connection.hpp"
 #include "messaging/rabbitmq/amqp_url.hpp"
-#include "messaging/rabbitmq/content.hpp"
+#include "messaging/rabbitmq/wire_message.hpp"
 
 namespace onceguard::messaging::rabbitmq {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/value_text.hpp"
-#include "messaging/redis_streams/locate.hpp"
+#include "messaging/redis_streams/stream_server.hpp"
 
 namespace onceguard::messaging::redis_streams {
 

@@ -7,8 +7,8 @@
 
 #include "base/hex.hpp"
 #include "base/random.hpp"
-#include "messaging/redis_streams/entry.hpp"
 #include "messaging/redis_streams/scripts.hpp"
+#include "messaging/redis_streams/wire_message.hpp"
 
 namespace onceguard::messaging::redis_streams {
 namespace {

@@ -1,6 +1,6 @@
 #include "messaging/redis_streams/stream_publisher.hpp"
 
-#include "messaging/redis_streams/entry.hpp"
+#include "messaging/redis_streams/wire_message.hpp"
 
 namespace onceguard::messaging::redis_streams {
 

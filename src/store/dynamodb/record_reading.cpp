@@ -6,6 +6,7 @@
 #include "base/hash.hpp"
 #include "core/record_codec.hpp"
 #include "store/record_errors.hpp"
+#include "store/record_view.hpp"
 
 namespace onceguard::dynamodb {
 namespace {
@@ -43,6 +44,19 @@ reading read_record(const record_id& id, std::optional<item> found, const act_co
     out.unreadable = decoded.error();
   }
   out.found = std::move(found);
+  return out;
+}
+
+record_view view_of(const record_id& id, const stored_record& stored, const instant& now,
+                    const act_context& context) {
+  auto out = make_view(id, stored.record, now, context.time.ahead(now));
+  if (out.retention_left.count() != 0) {  // 0: it never expires
+    out.retention_left = std::max(out.retention_left - context.retention_margin, milliseconds(1));
+    out.stored.expires_at_wall -= context.retention_margin.count();
+  }
+  // The deadline is by the clock of this process alone.
+  if (out.revision) out.revision = static_cast<std::int64_t>(stored.writes);
+  if (stored.pieces.count > 0) out.body_size = stored.body_size;
   return out;
 }
 

@@ -65,6 +65,11 @@ struct reading {
 [[nodiscard]] reading read_record(const record_id& id, std::optional<item> found,
                                   const act_context& context);
 
+/// The view of a record that was read; its answer may be left out. Of a retention, the margin is
+/// not shown, and does not move to another store.
+[[nodiscard]] record_view view_of(const record_id& id, const stored_record& stored,
+                                  const instant& now, const act_context& context);
+
 /// The answer that the pieces make, in their order. errc::record_unreadable: one is missing, or
 /// they do not belong together.
 [[nodiscard]] result<answer_ptr> join_pieces(const piece_set& set,

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <sys/stat.h>
 
+#include "store/disk_diagnosis.hpp"
 #include "store/examination.hpp"
 #include "store/journal/journal_store.hpp"
 #include "store/local_disk.hpp"

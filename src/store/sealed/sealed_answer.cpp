@@ -196,6 +196,37 @@ result<opened_answer> open(const answer& kept, const record_id& id, const key_ri
   return opened_answer{std::move(*out), label->token};
 }
 
+bool needs_opening(const answer_ptr& kept) { return kept && is_sealed(*kept); }
+
+result<void> open_if_sealed(answer_ptr& kept, const record_id& id, const key_ring* ring) {
+  if (!needs_opening(kept)) return {};
+  auto opened = open(*kept, id, ring);
+  if (!opened) return opened.error();
+  kept = std::move(opened->plain);
+  return {};
+}
+
+result<void> open_record(record_view& seen, const key_ring* ring) {
+  auto& kept = seen.stored.answer;
+  if (!needs_opening(kept)) return {};
+  auto opened = open(*kept, seen.id, ring);
+  if (!opened) return opened.error();
+  if (opened->token != seen.stored.token && opened->token != 0) {
+    return unreadable("its answer is that of the token " + std::to_string(opened->token));
+  }
+  kept = std::move(opened->plain);
+  seen.body_size = kept->body.size();
+  return {};
+}
+
+void open_or_leave_out(record_view& seen, const key_ring* ring) {
+  auto& kept = seen.stored.answer;
+  if (!needs_opening(kept) || open_record(seen, ring)) return;
+  auto head = std::make_shared<answer>();
+  head->status = kept->status;
+  kept = std::move(head);
+}
+
 bool lacks_key(std::string_view why) noexcept {
   return why.find(absent_key) != std::string_view::npos;
 }

@@ -7,6 +7,7 @@
 #include <onceguard/decide.hpp>
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
+#include <onceguard/store.hpp>
 
 #include "store/sealed/key_ring.hpp"
 
@@ -36,6 +37,16 @@ struct opened_answer {
 /// it is that of another record.
 [[nodiscard]] result<opened_answer> open(const answer& kept, const record_id& id,
                                          const key_ring* ring);
+
+[[nodiscard]] bool needs_opening(const answer_ptr& kept);
+/// Replaces a sealed answer by the plain one.
+[[nodiscard]] result<void> open_if_sealed(answer_ptr& kept, const record_id& id,
+                                          const key_ring* ring);
+/// The same in a record, which knows the lease that completed it: an answer of an earlier lease is
+/// none of its own.
+[[nodiscard]] result<void> open_record(record_view& seen, const key_ring* ring);
+/// For a list, which may leave answers out.
+void open_or_leave_out(record_view& seen, const key_ring* ring);
 
 /// Whether the reason of an error of open() is that the ring lacks the key: it took effect, nothing
 /// is lost, and nobody needs to end the record. The admin API hands reasons on as texts.

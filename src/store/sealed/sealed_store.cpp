@@ -12,40 +12,6 @@ namespace {
 
 using boost::asio::awaitable;
 
-bool needs_opening(const answer_ptr& kept) { return kept && is_sealed(*kept); }
-
-/// Replaces a sealed answer by the plain one.
-result<void> open_if_sealed(answer_ptr& kept, const record_id& id, const key_ring* ring) {
-  if (!needs_opening(kept)) return {};
-  auto opened = open(*kept, id, ring);
-  if (!opened) return opened.error();
-  kept = std::move(opened->plain);
-  return {};
-}
-
-/// The record knows the lease that completed it: an answer of an earlier lease is none of its own.
-result<void> open_record(record_view& seen, const key_ring* ring) {
-  auto& kept = seen.stored.answer;
-  if (!needs_opening(kept)) return {};
-  auto opened = open(*kept, seen.id, ring);
-  if (!opened) return opened.error();
-  if (opened->token != seen.stored.token && opened->token != 0) {
-    return unreadable("its answer is that of the token " + std::to_string(opened->token));
-  }
-  kept = std::move(opened->plain);
-  seen.body_size = kept->body.size();
-  return {};
-}
-
-/// For a list, which may leave answers out.
-void open_or_leave_out(record_view& seen, const key_ring* ring) {
-  auto& kept = seen.stored.answer;
-  if (!needs_opening(kept) || open_record(seen, ring)) return;
-  auto head = std::make_shared<answer>();
-  head->status = kept->status;
-  kept = std::move(head);
-}
-
 /// What the holder of the lease must know of the record's answer.
 void open_settled(result<settled>& reply, const record_id& id, const answer_ptr& sent,
                   const key_ring* ring) {

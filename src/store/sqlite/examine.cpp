@@ -9,7 +9,9 @@
 
 #include <sqlite3.h>
 
+#include "store/disk_diagnosis.hpp"
 #include "store/examination.hpp"
+#include "store/local_disk.hpp"
 #include "store/sqlite/location.hpp"
 #include "store/sqlite/schema.hpp"
 #include "store/sqlite/session.hpp"

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "messaging/mqtt/content.hpp"
 #include "messaging/mqtt/packets.hpp"
+#include "messaging/mqtt/wire_message.hpp"
 
 namespace {
 

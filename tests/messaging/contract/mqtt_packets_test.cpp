@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "messaging/mqtt/acknowledgements.hpp"
-#include "messaging/mqtt/content.hpp"
 #include "messaging/mqtt/packets.hpp"
+#include "messaging/mqtt/wire_message.hpp"
 
 namespace onceguard::messaging::mqtt {
 namespace {

@@ -6,7 +6,7 @@
 #include <onceguard/inbox_guard.hpp>
 #include <onceguard/testing.hpp>
 
-#include "messaging/inbox/inbox.hpp"
+#include "messaging/inbox/inbox_outcome.hpp"
 
 namespace onceguard::testing {
 namespace {

@@ -93,4 +93,10 @@ error to_error(const address& target, long status, const outcome& seen) {
   return out;
 }
 
+error no_table(const address& target) {
+  outcome seen;
+  seen.no_table = true;
+  return to_error(target, 400, seen);
+}
+
 }  // namespace onceguard::dynamodb

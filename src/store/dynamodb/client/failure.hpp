@@ -31,5 +31,7 @@ struct outcome {
 
 /// The error for what was not taken.
 [[nodiscard]] error to_error(const address& target, long status, const outcome& seen);
+/// The error for a table that is not there.
+[[nodiscard]] error no_table(const address& target);
 
 }  // namespace onceguard::dynamodb

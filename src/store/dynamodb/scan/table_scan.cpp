@@ -7,7 +7,6 @@
 
 #include "store/dynamodb/scan/position.hpp"
 #include "store/dynamodb/wire/request_bodies.hpp"
-#include "store/record_view.hpp"
 
 namespace onceguard::dynamodb {
 namespace {
@@ -92,19 +91,6 @@ awaitable<result<stretch>> read_stretch(std::shared_ptr<batch_queue> queue, act_
 }
 
 }  // namespace
-
-record_view view_of(const record_id& id, const stored_record& stored, const instant& now,
-                    const act_context& context) {
-  auto out = make_view(id, stored.record, now, context.time.ahead(now));
-  if (out.retention_left.count() != 0) {  // 0: it never expires
-    out.retention_left = std::max(out.retention_left - context.retention_margin, milliseconds(1));
-    out.stored.expires_at_wall -= context.retention_margin.count();
-  }
-  // The deadline is by the clock of this process alone.
-  if (out.revision) out.revision = static_cast<std::int64_t>(stored.writes);
-  if (stored.pieces.count > 0) out.body_size = stored.body_size;
-  return out;
-}
 
 awaitable<result<list_page>> list_table(std::shared_ptr<batch_queue> queue, act_context context,
                                         list_filter filter, std::string cursor, std::size_t limit,

@@ -22,9 +22,4 @@ namespace onceguard::dynamodb {
                                                                  std::string cursor,
                                                                  steady_time until);
 
-/// The view of a record that was read; its answer may be left out. Of a retention, the margin is
-/// not shown, and does not move to another store.
-[[nodiscard]] record_view view_of(const record_id& id, const stored_record& stored,
-                                  const instant& now, const act_context& context);
-
 }  // namespace onceguard::dynamodb

@@ -26,12 +26,6 @@ error being_made(const address& target) {
   return {errc::store_unreachable, target.name() + ": the table is being made, or removed"};
 }
 
-error no_table(const address& target) {
-  outcome seen;
-  seen.no_table = true;
-  return to_error(target, 400, seen);
-}
-
 result<std::optional<metadata>> ask_for_metadata(blocking_calls& calls) {
   const auto question = get_item(calls.target().table, metadata_id);
   const auto answer = calls.ask(question.action, question.body);
