@@ -69,13 +69,18 @@ class client::loop {
     calls.clear();
   }
 
+  /// What became of a try that is cut off is not known, and so of one with no time for an answer. A
+  /// first try has whatever time its caller gave.
+  [[nodiscard]] static bool leaves_time(const transfer& part, base::boot_clock::time_point begin) {
+    const auto needed = part.attempts > 0 ? least_try : milliseconds(0);
+    return begin + needed < part.job->give_up_at;
+  }
+
   void begin_ready() {
     const auto now = base::boot_now();
     for (auto it = waiting_.begin(); it != waiting_.end();) {
       const auto here = it++;
-      // Of a repeat; a first try has whatever time its caller gave.
-      const auto needed = here->attempts > 0 ? least_try : milliseconds(0);
-      if (now + needed >= here->job->give_up_at) {
+      if (!leaves_time(*here, now)) {
         lapse(here, waiting_);
       } else if (here->ready_at <= now && under_way_.size() < owner_.params_.requests_at_once) {
         begin(here);
@@ -156,10 +161,7 @@ class client::loop {
   void again(transfer_list::iterator which, error why) {
     const auto pause = aws::jittered(which->attempts++, first_pause, most_doublings);
     which->ready_at = base::boot_now() + pause;
-    // What became of a try that is cut off is not known, and so of one with no time for an answer.
-    if (which->ready_at + least_try >= which->job->give_up_at) {
-      return fail(which, under_way_, std::move(why));
-    }
+    if (!leaves_time(*which, which->ready_at)) return fail(which, under_way_, std::move(why));
     which->last = std::move(why);
     owner_.repeats_.fetch_add(1, std::memory_order_relaxed);
     idle_.push_back(std::move(which->exchange));
