@@ -1,6 +1,5 @@
 // Decides what a holder does with its lease: settles it, or renews it.
 #include <algorithm>
-#include <memory>
 
 #include <onceguard/decide.hpp>
 

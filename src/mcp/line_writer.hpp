@@ -35,6 +35,7 @@ class line_writer {
 
  private:
   using clock = std::chrono::steady_clock;
+  /// Bytes of lines that may wait, beside one line of any length; as many as at the reader.
   static constexpr std::size_t most_waiting = 4u << 20;
   static constexpr int patience = 2'000;  // milliseconds
   static constexpr std::chrono::seconds longest_rest{10};

@@ -7,6 +7,7 @@
 namespace onceguard::cli::services {
 
 /// SIGTERM, SIGINT, SIGQUIT and SIGHUP. Made before other threads, which inherit the mask.
+/// SIGCHLD gets its default.
 class end_signals {
  public:
   end_signals();

@@ -16,6 +16,7 @@ void add_pitfalls(const policy_draft& draft, std::string_view path, remarks& out
 
 /// Answers after which a repeat runs again, although the work may have taken effect.
 void add_outcome_pitfalls(const route_policy& policy, policy_remarks& out);
+/// With those of add_operation_pitfalls().
 void add_promise_pitfalls(const route_policy& policy, policy_remarks& out);
 /// Those that an operation without a request has as well.
 void add_operation_pitfalls(const route_policy& policy, policy_remarks& out);

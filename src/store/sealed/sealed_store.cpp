@@ -4,7 +4,6 @@
 
 #include "core/application_scope.hpp"
 #include "store/pepper.hpp"
-#include "store/record_errors.hpp"
 #include "store/sealed/sealed_answer.hpp"
 
 namespace onceguard::sealed {
