@@ -12,10 +12,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "simulated_disk.hpp"
 #include "store/contract/acts.hpp"
 #include "store/journal/files.hpp"
 #include "store/journal/journal_store.hpp"
-#include "store/journal/simulated_disk.hpp"
 #include "store/journal/watched_folder.hpp"
 #include "store/journal/written_log.hpp"
 #include "support/small_disk.hpp"
@@ -27,6 +27,7 @@ namespace {
 
 using journal::journal_params;
 using journal::journal_store;
+using sim::simulated_disk;
 
 double number_of(const store& records, const std::string& name) {
   for (const auto& each : records.numbers()) {
