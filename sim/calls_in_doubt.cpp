@@ -63,8 +63,8 @@ std::vector<calls_in_doubt::call> calls_in_doubt::carried_out(const record_view&
   std::vector<call> out;
   for (const auto& each : calls_) {
     if (id_of(each) != found.id) continue;
-    const auto judge = [&](const auto& request) { return was_done(request, found, noted); };
-    if (std::visit(judge, each)) out.push_back(each);
+    const auto fits = [&](const auto& request) { return was_done(request, found, noted); };
+    if (std::visit(fits, each)) out.push_back(each);
   }
   return out;
 }

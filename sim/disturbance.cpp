@@ -89,6 +89,16 @@ void choose_moment_of_front(disturbance& out, number_stream& numbers,
   out.moment = static_cast<std::uint64_t>(numbers.between(500, limits.time.count()));
 }
 
+void choose_moment_of_disk(disturbance& out, number_stream& numbers,
+                           const disturbance_limits& limits) {
+  const bool timed = out.kind == disturbance_kind::store_crash;
+  out.where = numbers.chance(35) ? 1 : 0;
+  std::int64_t last = out.kind == disturbance_kind::slow_flush ? 60 : 150;
+  // Most work is done in the first seconds.
+  if (timed) last = numbers.chance(50) ? 2'500 : limits.time.count();
+  out.moment = static_cast<std::uint64_t>(numbers.between(timed ? 5 : 0, last));
+}
+
 /// Half of what cuts machines off from one another is between an application and a service.
 void cut_off_service(disturbance& out, number_stream& numbers, const disturbance_limits& limits) {
   if (limits.applications == 0 || !numbers.chance(50)) return;
@@ -121,6 +131,10 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
   disturbance out;
   out.kind = kind;
   out.length = length_of(kind, numbers, limits);
+  if (kind >= disturbance_kind::store_crash) {
+    choose_moment_of_disk(out, numbers, limits);
+    return out;
+  }
   const auto gateways = static_cast<std::int64_t>(limits.gateways);
   const auto machines = static_cast<std::int64_t>(limits.machines);
   switch (kind) {
@@ -160,17 +174,6 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
     case disturbance_kind::front_clock:
     case disturbance_kind::release:
       choose_moment_of_front(out, numbers, limits);
-      break;
-    case disturbance_kind::store_crash:
-      out.where = numbers.chance(35) ? 1 : 0;
-      out.moment = static_cast<std::uint64_t>(numbers.between(5, limits.time.count()));
-      break;
-    case disturbance_kind::crash_at_act:
-    case disturbance_kind::disk_error:
-    case disturbance_kind::slow_flush:
-      out.where = numbers.chance(35) ? 1 : 0;
-      out.moment = static_cast<std::uint64_t>(
-          numbers.between(0, kind == disturbance_kind::slow_flush ? 60 : 150));
       break;
     case disturbance_kind::lose:
     case disturbance_kind::repeat:
@@ -289,6 +292,8 @@ plan make_plan(number_stream& numbers, const disturbance_limits& limits) {
   }
   if (limits.forgets && !only_others && !only_front && numbers.chance(40))
     out.push_back(make(disturbance_kind::forget, numbers, limits));
+  if (limits.disk && !only_others && numbers.chance(60))
+    out.push_back(make(disturbance_kind::store_crash, numbers, limits));
   return out;
 }
 

@@ -47,7 +47,7 @@ class store_host::noting_store final : public forwarding_store, public epoch_met
     if (co_await is_hidden(batch)) co_return busy_each(batch.size());
     auto replies = co_await real_->claim(batch, within(timeout));
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      keep_doubt(replies[i], batch[i]);
+      note_failure(replies[i], batch[i]);
       if (!replies[i] || replies[i]->kind != verdict_kind::run) continue;
       const auto& got = replies[i]->lease;
       note_grant(batch[i], got.token, got.probe, decided_at() + length_of(batch[i].lease));
@@ -65,7 +65,7 @@ class store_host::noting_store final : public forwarding_store, public epoch_met
     auto replies = co_await real_->settle(batch, within(timeout));
     std::vector<std::uint64_t> changed;
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      keep_doubt(replies[i], batch[i]);
+      note_failure(replies[i], batch[i]);
       if (!replies[i] || replies[i]->outcome == settle_outcome::stale) continue;
       auto number = batch[i].token;
       if (number == 0 && journal_ != nullptr) {
@@ -89,7 +89,7 @@ class store_host::noting_store final : public forwarding_store, public epoch_met
     for (const auto& each : batch) co_await commit_of(each.id);
     auto replies = co_await real_->extend(batch, within(timeout));
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      keep_doubt(replies[i], batch[i]);
+      note_failure(replies[i], batch[i]);
       if (!replies[i] || !*replies[i]) continue;
       note_extension(batch[i], decided_at() + length_of(batch[i].lease));
     }
@@ -142,7 +142,7 @@ class store_host::noting_store final : public forwarding_store, public epoch_met
                                                            milliseconds timeout) override {
     co_await commit_of(request.id);
     auto reply = co_await real_->resolve(request, within(timeout));
-    keep_doubt(reply, request);
+    note_failure(reply, request);
     if (reply && reply->forgets_answer) ++epochs_ended_;
     if (reply && reply->outcome == resolve_outcome::done) note_resolution(request);
     co_return reply;
@@ -197,7 +197,7 @@ class store_host::noting_store final : public forwarding_store, public epoch_met
     return journal_ != nullptr ? journal_->decided_at() : host_.world_.now();
   }
   template <class Reply, class Request>
-  void keep_doubt(const Reply& reply, const Request& request) {
+  void note_failure(const Reply& reply, const Request& request) {
     if (journal_ != nullptr && !reply && reply.error().effect != effect::none)
       in_doubt_.add(request);
   }

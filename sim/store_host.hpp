@@ -62,7 +62,7 @@ class store_host {
         *node_.loop, call(records()),
         [this, done = std::move(done)](std::exception_ptr failure, Result result) {
           if (failure) std::rethrow_exception(failure);
-          // Of a machine that is going down nothing is heard any more.
+          // A machine that is going down answers nothing any more.
           if (!going_down_) done(std::move(result));
         });
   }

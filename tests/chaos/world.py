@@ -177,7 +177,8 @@ class World:
             store["url" if kind == "redis" else "accelerator"] = f"redis://127.0.0.1:{port}"
         # Operators ask the one process that has a journal.
         self.admin = f"unix:{self.folder}/admin.sock" if kind == "journal" else ""
-        whole = {"gateway": {"threads": 2, "settle_wait": "5s", "admin": self.admin}, "store": store,
+        whole = {"gateway": {"threads": 2, "settle_wait": "5s", "admin": self.admin},
+                 "store": store,
                  # nginx before a gateway sends another Host.
                  "defaults": {"fingerprint_headers": ["-Host"], **self.plan.policy}}
         for table, name, value in self.plan.options:

@@ -19,20 +19,20 @@ claim_id holder(unsigned char number) {
 }
 
 /// A record under a lease that runs.
-record_view under(token number, const claim_id& by) {
+record_view under(token number, const claim_id& claimant) {
   record_view out;
   out.id = some_id(1);
   out.stored.state = record_state::in_progress;
   out.stored.token = number;
-  out.stored.claim_id = by;
+  out.stored.claim_id = claimant;
   out.lease_left = milliseconds(500);
   return out;
 }
 
-claim claim_by(const claim_id& by) {
+claim claim_by(const claim_id& claimant) {
   claim out;
   out.id = some_id(1);
-  out.claim_id = by;
+  out.claim_id = claimant;
   return out;
 }
 

@@ -27,7 +27,6 @@ namespace {
 
 using journal::journal_params;
 using journal::journal_store;
-using sim::simulated_disk;
 
 double number_of(const store& records, const std::string& name) {
   for (const auto& each : records.numbers()) {
@@ -76,7 +75,7 @@ class journal_room_test : public ::testing::Test {
 
   std::uint64_t segment_size_ = 16'384;
   base::manual_clock clock_;
-  simulated_disk disk_;
+  sim::simulated_disk disk_;
 };
 
 TEST_F(journal_room_test, a_full_disk_has_room_again_once_its_records_have_expired) {
@@ -133,7 +132,7 @@ TEST_F(journal_room_test, the_segment_behind_a_group_that_failed_knows_where_the
   const auto held = caller.leased(running);
   disk_.limit(2 * 65'536 + 16'384);
   fill(caller, "k", 500);
-  disk_.fail_after(1, EIO, simulated_disk::fault::once);  // not the write, but its flush
+  disk_.fail_after(1, EIO, sim::simulated_disk::fault::once);  // not the write, but its flush
   const auto done = caller.settles({settle_of(running, held)});
   ASSERT_TRUE(!done.front() && done.front().error().effect == effect::unknown);
   clock_.advance(day);
