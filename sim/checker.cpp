@@ -29,6 +29,9 @@ class reader {
       const auto& next = events_.all()[number_];
       if (next.kind == event_kind::calm) calm_ = true;
       if (next.kind == event_kind::lose_memory) forget_since(next.value);
+      if (next.kind == event_kind::reboot) {
+        for (auto& key : keys_) key.ended_by_boot = true;
+      }
       if (next.key >= keys_.size() || !concerns_key(next.kind)) continue;
       now_ = &next;
       key_ = &keys_[next.key];
@@ -148,7 +151,7 @@ class reader {
       key.begin_life();
     }
     if (key.unsettled) {
-      if (now_->time + clock_tick < key.lease_end) wrong("two leases at a time");
+      if (key.is_leased(now_->time + clock_tick)) wrong("two leases at a time");
       if (is_at_work()) wrong("a lease ran out under who was at work");
       const bool held = promise().rule == key_rule::hold;
       if (held && key.may_have_run) wrong("it was taken over although it may have run");
@@ -159,8 +162,7 @@ class reader {
       key.earlier_unknown = key.may_have_run;
     }
     key.last = now_->number;
-    key.lease_end = now_->value;
-    key.counted_at = now_->time;
+    key.lease(now_->time, now_->value);
     key.unsettled = true;
     key.probes = now_->kind == event_kind::probe_grant;
     key.may_have_run = key.probes || !promise().into_started;
@@ -169,8 +171,7 @@ class reader {
   void read_extension() {
     if (now_->number != key_->last) return wrong("a superseded lease was renewed");
     if (!key_->unsettled) return wrong("a lease was renewed that had ended");
-    key_->lease_end = now_->value;
-    key_->counted_at = now_->time;
+    key_->lease(now_->time, now_->value);
     if (now_->body != 1) return;
     key_->may_have_run = true;
     // The application has said that nothing happened.

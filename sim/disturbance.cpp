@@ -14,7 +14,8 @@ constexpr std::array<std::string_view, disturbance_kinds> names{
     "operate",       "lose",        "repeat",      "delay",     "refuse call", "fail after",
     "fail unknown",  "late answer", "no answer",   "no effect", "error after", "error before",
     "refuse work",   "leave",       "outage",      "hang",      "one way",     "front loses",
-    "front returns", "front away",  "front clock", "release",   "hang up"};
+    "front returns", "front away",  "front clock", "release",   "hang up",     "store crash",
+    "crash at act",  "disk error",  "slow flush"};
 
 constexpr std::array<std::string_view, message_kinds> messages{
     "requests to the store",   "replies of the store",    "requests to the upstream",
@@ -26,6 +27,8 @@ milliseconds length_of(disturbance_kind kind, number_stream& numbers,
   switch (kind) {
     case disturbance_kind::crash:
     case disturbance_kind::shutdown:
+    case disturbance_kind::store_crash:
+    case disturbance_kind::crash_at_act:
       return milliseconds(numbers.between(5, 2'000));
     case disturbance_kind::stop:
       return milliseconds(numbers.between(20, 4'000));
@@ -35,6 +38,10 @@ milliseconds length_of(disturbance_kind kind, number_stream& numbers,
     case disturbance_kind::front_returns:
     case disturbance_kind::front_away:
       return milliseconds(numbers.between(50, 4'000));
+    case disturbance_kind::disk_error:
+      return milliseconds(numbers.between(50, 4'000));
+    case disturbance_kind::slow_flush:
+      return milliseconds(numbers.between(5, 2'000));
     case disturbance_kind::hang:
       return milliseconds(numbers.between(200, 2'500));
     case disturbance_kind::wall_step:
@@ -62,6 +69,12 @@ disturbance_kind one_of_front(number_stream& numbers) {
   return static_cast<disturbance_kind>(numbers.between(first, last));
 }
 
+disturbance_kind one_of_disk(number_stream& numbers) {
+  const auto first = static_cast<std::int64_t>(disturbance_kind::store_crash);
+  const auto last = static_cast<std::int64_t>(disturbance_kind::slow_flush);
+  return static_cast<disturbance_kind>(numbers.between(first, last));
+}
+
 /// Of the upstream or the clients.
 bool is_of_others(disturbance_kind kind) noexcept {
   return kind >= disturbance_kind::late_answer && kind <= disturbance_kind::leave;
@@ -74,6 +87,16 @@ void choose_moment_of_front(disturbance& out, number_stream& numbers,
                   ? limits.gateways
                   : static_cast<std::size_t>(numbers.between(0, 1));
   out.moment = static_cast<std::uint64_t>(numbers.between(500, limits.time.count()));
+}
+
+void choose_moment_of_disk(disturbance& out, number_stream& numbers,
+                           const disturbance_limits& limits) {
+  const bool timed = out.kind == disturbance_kind::store_crash;
+  out.where = numbers.chance(35) ? 1 : 0;
+  std::int64_t last = out.kind == disturbance_kind::slow_flush ? 60 : 150;
+  // Most work is done in the first seconds.
+  if (timed) last = numbers.chance(50) ? 2'500 : limits.time.count();
+  out.moment = static_cast<std::uint64_t>(numbers.between(timed ? 5 : 0, last));
 }
 
 /// Half of what cuts machines off from one another is between an application and a service.
@@ -108,6 +131,10 @@ disturbance make(disturbance_kind kind, number_stream& numbers, const disturbanc
   disturbance out;
   out.kind = kind;
   out.length = length_of(kind, numbers, limits);
+  if (kind >= disturbance_kind::store_crash) {
+    choose_moment_of_disk(out, numbers, limits);
+    return out;
+  }
   const auto gateways = static_cast<std::int64_t>(limits.gateways);
   const auto machines = static_cast<std::int64_t>(limits.machines);
   switch (kind) {
@@ -216,6 +243,15 @@ std::string text_of(const disturbance& each) {
     case disturbance_kind::front_returns:
       return out + " at " + number + " ms to what it was " + length + " before, as " +
              (each.other == 1 ? "itself" : "another");
+    case disturbance_kind::store_crash:
+      return out + (each.where == 0 ? " without power" : " by a signal") + " at " + number +
+             " ms, for " + length;
+    case disturbance_kind::crash_at_act:
+      return out + (each.where == 0 ? " without power" : " by a signal") + " no. " + number +
+             " on the disk, for " + length;
+    case disturbance_kind::disk_error:
+      return out + " at act no. " + number +
+             (each.where == 0 ? ", once" : ", which is full for " + length);
     case disturbance_kind::front_away:
     case disturbance_kind::front_clock:
       return out + " at " + number + " ms, " + length;
@@ -249,12 +285,15 @@ plan make_plan(number_stream& numbers, const disturbance_limits& limits) {
     // What is the accelerator's is met more often.
     if (only_front || (limits.front != 0 && numbers.chance(40))) kind = one_of_front(numbers);
     if (limits.applications != 0 && numbers.chance(40)) kind = one_of_connections(numbers);
+    if (limits.disk && numbers.chance(50)) kind = one_of_disk(numbers);
     if (kind == disturbance_kind::forget && !limits.forgets) continue;
     if (only_others && !is_of_others(kind)) continue;
     out.push_back(make(kind, numbers, limits));
   }
   if (limits.forgets && !only_others && !only_front && numbers.chance(40))
     out.push_back(make(disturbance_kind::forget, numbers, limits));
+  if (limits.disk && !only_others && numbers.chance(60))
+    out.push_back(make(disturbance_kind::store_crash, numbers, limits));
   return out;
 }
 

@@ -75,8 +75,16 @@ enum class disturbance_kind : std::uint8_t {
   release,  ///< an operator releases what is completed
   // Message no. `moment` on a connection to a decision service.
   hang_up,  ///< is lost, and both ends learn that the connection has ended
+  // Of a journal's machine, for `length`. `where` 0: the power fails, and what was not flushed is
+  // lost; 1: the process is killed.
+  store_crash,   ///< at the time of `moment` milliseconds
+  crash_at_act,  ///< at act no. `moment` on the disk
+  // Act no. `moment` on its disk.
+  disk_error,  ///< `where` 0: it fails once; 1: the disk is full for `length`
+  // Flush no. `moment`.
+  slow_flush,  ///< takes `length`
 };
-inline constexpr std::size_t disturbance_kinds = 29;
+inline constexpr std::size_t disturbance_kinds = 33;
 /// Those of a world with an accelerator, and of one without.
 inline constexpr std::size_t tiered_disturbance_kinds = 28;
 inline constexpr std::size_t plain_disturbance_kinds = 23;
@@ -107,6 +115,7 @@ struct disturbance_limits {
   std::size_t front = 0;  ///< the machine of the accelerator; 0: there is none
   /// The first ones of `gateways`; the others are decision services. 0: there are none of both.
   std::size_t applications = 0;
+  bool disk = false;  ///< the store is a journal
 };
 [[nodiscard]] plan make_plan(number_stream& numbers, const disturbance_limits& limits);
 

@@ -21,10 +21,10 @@ void history::add(const happening& next) {
 
 std::string_view name_of(event_kind kind) noexcept {
   static constexpr std::array<std::string_view, event_kinds> names{
-      "request", "answer",     "dispatch", "effect",      "answered",    "in_doubt",
-      "sending", "lease_lost", "grant",    "probe_grant", "extend",      "complete",
-      "release", "fail",       "abandon",  "resolve",     "lose_memory", "crash",
-      "restart", "stop",       "calm",     "message",     "step",        "lose_copies"};
+      "request",    "answer",  "dispatch",    "effect", "answered", "in_doubt", "sending",
+      "lease_lost", "grant",   "probe_grant", "extend", "complete", "release",  "fail",
+      "abandon",    "resolve", "lose_memory", "crash",  "restart",  "stop",     "calm",
+      "message",    "step",    "lose_copies", "reboot"};
   return names[static_cast<std::size_t>(kind)];
 }
 

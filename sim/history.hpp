@@ -37,8 +37,9 @@ enum class event_kind : std::uint8_t {
   message,
   step,
   lose_copies,  ///< as lose_memory, of the accelerator
+  reboot,       ///< of the store's machine: it has ended all leases
 };
-inline constexpr std::size_t event_kinds = 24;
+inline constexpr std::size_t event_kinds = 25;
 
 /// `value` of an answer.
 enum class answer_kind : std::uint8_t {

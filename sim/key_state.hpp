@@ -29,6 +29,7 @@ struct key_state {
   token last = 0;
   std::int64_t lease_end = 0;
   bool unsettled = false;
+  bool ended_by_boot = false;   ///< for the store, whatever its holder knows
   std::int64_t counted_at = 0;  ///< from when on its length counts
   bool may_have_run = false;
   bool probes = false;
@@ -56,6 +57,14 @@ struct key_state {
   std::set<std::uint64_t> lost_bodies;  ///< their answers
   bool failed = false;
 
+  [[nodiscard]] bool is_leased(std::int64_t time) const noexcept {
+    return time < lease_end && !ended_by_boot;
+  }
+  void lease(std::int64_t time, std::int64_t end) noexcept {
+    counted_at = time;
+    lease_end = end;
+    ended_by_boot = false;
+  }
   void forget() {
     forgotten = true;
     released_bodies.clear();  // the release may be what is forgotten

@@ -33,7 +33,7 @@ constexpr auto usage =
     "onceguard_sim [--seeds N] [--first SEED] [--hours N] [--jobs N]   so many seeds, or for so "
     "long\n"
     "onceguard_sim --seed SEED [--trace] [--calm]     one seed; with its history; undisturbed\n"
-    "each with --world engine|tiered|serve                engine where none is named\n";
+    "each with --world engine|tiered|serve|journal        engine where none is named\n";
 
 /// Of this process, whatever a simulation does to the clocks: none runs while it is asked.
 double seconds_now() {

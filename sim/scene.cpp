@@ -46,6 +46,8 @@ scene_key make_key(std::uint16_t number, number_stream& numbers, world_kind kind
   if (numbers.chance(35)) key.rule = key_rule::hold;
   // Nobody asks an application for the decision service.
   if (kind == world_kind::serve && key.rule == key_rule::probe) key.rule = key_rule::hold;
+  // A journal is in no application's transaction.
+  if (kind == world_kind::journal && key.rule == key_rule::transactional) key.rule = key_rule::hold;
   auto& policy = key.policy;
   policy.lease = milliseconds(numbers.between(1'000, 1'800));
   policy.upstream_timeout = upstream_timeout;
@@ -95,7 +97,7 @@ client_plan make_client(std::uint16_t key, number_stream& numbers) {
 }  // namespace
 
 std::string_view name_of(world_kind kind) noexcept {
-  constexpr std::array<std::string_view, world_kinds> names{"engine", "tiered", "serve"};
+  constexpr std::array<std::string_view, world_kinds> names{"engine", "tiered", "serve", "journal"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -133,7 +135,8 @@ scene::scene(std::uint64_t number, world_kind played) : seed(number), kind(playe
   limits.machines = gateways + 3;
   if (kind == world_kind::tiered) limits.front = limits.machines++;
   limits.time = calm_at;
-  limits.forgets = numbers.chance(30);
+  limits.forgets = numbers.chance(30) && kind != world_kind::journal;
+  limits.disk = kind == world_kind::journal;
   limits.upstream_timeout = upstream_timeout;
   number_stream wrong(seed ^ 0x7772'6f6e'67);
   disturbances = make_plan(wrong, limits);
@@ -144,7 +147,9 @@ milliseconds scene::settled_after() const {
   for (const auto& key : keys) lease = std::max(lease, lease_length(key.policy));
   // The lease of who is gone, the work that is under way, and a settle that is repeated.
   const milliseconds repeats(applications == 0 ? 0 : 2'500);
-  return lease + slow_upload + upstream_timeout + engine.settle_wait + repeats +
+  // A machine that is down when nothing goes wrong any more.
+  const milliseconds away(kind == world_kind::journal ? 4'000 : 0);
+  return lease + slow_upload + upstream_timeout + engine.settle_wait + repeats + away +
          milliseconds(2'500);
 }
 

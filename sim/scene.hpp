@@ -48,11 +48,12 @@ struct client_plan {
 
 /// What is between the engine and the records, or before the engine.
 enum class world_kind : std::uint8_t {
-  engine,  ///< one store
-  tiered,  ///< the tiered store, over the store and an accelerator
-  serve,   ///< one store, and applications before it that ask decision services
+  engine,   ///< one store
+  tiered,   ///< the tiered store, over the store and an accelerator
+  serve,    ///< one store, and applications before it that ask decision services
+  journal,  ///< one store, which is a journal on a disk
 };
-inline constexpr std::size_t world_kinds = 3;
+inline constexpr std::size_t world_kinds = 4;
 [[nodiscard]] std::string_view name_of(world_kind kind) noexcept;
 
 struct scene {

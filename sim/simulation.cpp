@@ -75,7 +75,9 @@ class stage {
     auto* const front_node =
         played.kind == world_kind::tiered ? &world_.add("accelerator") : nullptr;
     for (const auto& key : played.keys) names_.add(key.id, key.number);
-    store_ = std::make_unique<store_host>(world_, store_node, names_, played.hints);
+    const auto level =
+        played.kind == world_kind::journal ? store_level::journal : store_level::truth;
+    store_ = std::make_unique<store_host>(world_, store_node, names_, played.hints, level);
     if (front_node != nullptr) {
       front_ = std::make_unique<store_host>(world_, *front_node, names_, false, store_level::front);
     }
@@ -178,6 +180,8 @@ class stage {
       }
       case disturbance_kind::forget:
         return store_->forget(milliseconds(1'000));
+      case disturbance_kind::store_crash:
+        return store_->crash(each);
       case disturbance_kind::front_loses:
         return front_->forget(scene::calm_at * 2);
       case disturbance_kind::front_returns:

@@ -35,7 +35,11 @@ class key_names {
 [[nodiscard]] answer_ptr make_answer(std::uint64_t number);
 [[nodiscard]] std::uint64_t number_of(const answer_ptr& answer);
 
-enum class store_level : std::uint8_t { truth, front };
+enum class store_level : std::uint8_t {
+  truth,
+  front,
+  journal,  ///< the truth, as a journal on a disk
+};
 
 class store_host {
  public:
@@ -54,11 +58,13 @@ class store_host {
   template <class Result>
   void carry_out(std::function<boost::asio::awaitable<Result>(store&)> call,
                  std::function<void(Result)> done) {
-    boost::asio::co_spawn(*node_.loop, call(records()),
-                          [done = std::move(done)](std::exception_ptr failure, Result result) {
-                            if (failure) std::rethrow_exception(failure);
-                            done(std::move(result));
-                          });
+    boost::asio::co_spawn(
+        *node_.loop, call(records()),
+        [this, done = std::move(done)](std::exception_ptr failure, Result result) {
+          if (failure) std::rethrow_exception(failure);
+          // A machine that is going down answers nothing any more.
+          if (!going_down_) done(std::move(result));
+        });
   }
   /// The settle of an application in its own transaction: true if the transaction commits.
   void settle_in_transaction(settlement request, std::function<void(bool)> done);
@@ -67,6 +73,8 @@ class store_host {
   /// identity that it had.
   void forget(milliseconds length, bool as_itself = false);
   [[nodiscard]] epoch_metadata& metadata() noexcept;
+  /// Of a journal: its machine loses its power, or its process is killed; it comes back.
+  void crash(const disturbance& cause);
 
   /// Settings of a listener are those of a process, which may end.
   void listen(const void* owner, machine& where, settled_listener listener);
@@ -82,6 +90,9 @@ class store_host {
   };
   [[nodiscard]] store& records() noexcept;
   static boost::asio::awaitable<bool> commit(store& records, settlement request);
+  void start();
+  void go_down(const disturbance& cause);
+  void note_of_machine(event_kind kind);
   void announce(const std::vector<std::uint64_t>& settled);
 
   world& world_;
@@ -91,6 +102,7 @@ class store_host {
   const store_level level_;
   store_traits traits_;
   std::unique_ptr<noting_store> records_;
+  bool going_down_ = false;
   std::vector<listening>
       listeners_;  // in the order of their arrival: by address, runs would differ
   std::uint64_t listened_ = 0;

@@ -27,6 +27,7 @@ bool is_by_time(const disturbance& each) noexcept {
     case disturbance_kind::front_away:
     case disturbance_kind::front_clock:
     case disturbance_kind::release:
+    case disturbance_kind::store_crash:
       return true;
     case disturbance_kind::crash:
     case disturbance_kind::stop:

@@ -53,6 +53,8 @@ class world {
   /// and stops with it. After all machines were added.
   machine& add_thread(machine& host);
   void start_thread(machine& thread, boost::asio::io_context& loop);
+  /// As a signal does, for so long.
+  void stop_machine(machine& where, milliseconds length);
   /// Makes its loop. `run` then acts on it.
   void boot(machine& booted);
   /// Ends its loop. What its owner keeps on it must be gone or be stopped.
@@ -123,7 +125,6 @@ class world {
   [[nodiscard]] const disturbance* fault_of_outage();
   void plan_timed_disturbances();
   void begin(const disturbance& each);
-  void stop_machine(machine& where, milliseconds length);
   void deliver(machine& receiver, nanoseconds wait, const std::function<void()>& arrive);
 
   virtual_kernel kernel_;

@@ -18,13 +18,14 @@ RUNS = {
     "crowded": (3, ("file-size-limit", "strangers")),
     "operated": (4, ("pipe-to-service", "operator")),
     "doubling": (5, ("kill-service", "kill-service")),
+    "journaled": (6, ("kill-gateway", "journal-put-back")),
 }
 
 
 def drawn(onceguard, name, run=0):
     seed, pair = RUNS[name]
     plan = plans.draw(seed, run, read_reference(onceguard), pair)
-    plan.store = "sqlite"
+    plan.store = "journal" if name == "journaled" else "sqlite"
     if name == "doubling":  # what nobody promises, so that the oracle has something to see
         plan.front, plan.back, plan.policy["unknown"] = "", "", "rerun"
     return plan

@@ -3,7 +3,8 @@
 import dataclasses
 from collections.abc import Callable
 
-STORES = ("memory", "sqlite", "postgres", "pgbouncer", "redis", "tiered")
+STORES = ("memory", "sqlite", "journal", "postgres", "pgbouncer", "redis", "tiered")
+OF_ONE_PROCESS = ("memory", "journal")
 
 
 @dataclasses.dataclass(frozen=True)

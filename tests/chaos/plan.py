@@ -4,6 +4,7 @@ import dataclasses
 import json
 import random
 
+from chaos.disturbance import OF_ONE_PROCESS
 from chaos.options import extremes_of
 from chaos.table import TABLE
 
@@ -71,7 +72,7 @@ def draw(seed, run, reference, pair=()):
     names = list(pair) or rng.choice(possible_pairs())
     chosen = [TABLE[name] for name in names]
     store = rng.choice(stores_of(chosen))
-    plan = Plan(seed, run, store, 1 if store == "memory" else rng.choice((1, 2, 2)),
+    plan = Plan(seed, run, store, 1 if store in OF_ONE_PROCESS else rng.choice((1, 2, 2)),
                 rng.choice(FRONTS), rng.choice(BACKS),
                 {name: rng.choice(values) for name, values in POLICIES.items()},
                 [each.draw(rng) for each in chosen])
@@ -83,8 +84,8 @@ def draw(seed, run, reference, pair=()):
 
 
 def stores_of(chosen):
-    return [store for store in ("memory", "sqlite", "sqlite", "postgres", "pgbouncer", "redis",
-                                "tiered") if all(store in each.stores for each in chosen)]
+    return [store for store in ("memory", "sqlite", "sqlite", "journal", "postgres", "pgbouncer",
+                                "redis", "tiered") if all(store in each.stores for each in chosen)]
 
 
 def possible_pairs():

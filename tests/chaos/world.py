@@ -23,6 +23,8 @@ from support.redis import Redis
 from support.waiting import wait_until
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
+# What the admin listener does for operators.
+REMOTE = {("keys", act) for act in ("list", "show", "release", "complete")}
 
 
 async def in_thread(action, *arguments):
@@ -72,7 +74,7 @@ def listens(port):
 
 
 class World:
-    """`plan.store`: memory, sqlite, postgres, pgbouncer, redis or tiered. Disturbances act on what
+    """`plan.store`: one of STORES of disturbance.py. Disturbances act on what
     stands here, and note what a promise makes an exception for: `acts` and `losses`."""
 
     def __init__(self, binary, folder, plan):
@@ -85,10 +87,12 @@ class World:
         self.acts = collections.Counter()  # runs that an operator allowed of a key, "*": of all
         self.losses = []            # when what the store knew was taken from it
         self.deaths = []            # of what nobody killed
+        self.admin = ""             # the address of an admin listener
         self.notes = []             # what disturbances did, for whoever reads of a fault
         self.keys = []              # of the clients
         self.formers = []           # processes that a successor drains
         self.volume = None          # where the store alone is kept
+        self.journal = self.folder / "store" / "journal"
         self._lives = {}
 
     # ---- its life -------------------------------------------------------------------------
@@ -149,9 +153,11 @@ class World:
         kind = self.plan.store
         (self.folder / "store").mkdir()
         if self.plan.small_volume:
-            self._mount(self.folder / "store")
+            self._mount(self.folder / "store", "132m" if kind == "journal" else "6m")
         if kind == "memory":
             store["url"] = "memory:"
+        if kind == "journal":
+            store["url"] = f"journal:{self.journal}"
         if kind in ("postgres", "pgbouncer", "tiered"):
             self.postgres = await in_thread(lambda: Postgres().start())
             self.database = await in_thread(self.postgres.create_store)
@@ -169,16 +175,19 @@ class World:
             if "store" in self.plan.pipes and kind == "redis":
                 port = (await self._pipe("store", ("127.0.0.1", port))).address[1]
             store["url" if kind == "redis" else "accelerator"] = f"redis://127.0.0.1:{port}"
-        whole = {"gateway": {"threads": 2, "settle_wait": "5s", "admin": ""}, "store": store,
+        # Operators ask the one process that has a journal.
+        self.admin = f"unix:{self.folder}/admin.sock" if kind == "journal" else ""
+        whole = {"gateway": {"threads": 2, "settle_wait": "5s", "admin": self.admin},
+                 "store": store,
                  # nginx before a gateway sends another Host.
                  "defaults": {"fingerprint_headers": ["-Host"], **self.plan.policy}}
         for table, name, value in self.plan.options:
             whole.setdefault(table, {})[name] = value
         return whole
 
-    def _mount(self, folder):
+    def _mount(self, folder, size):
         """A volume that can be filled, where this process may mount one."""
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "chaos", str(folder)],
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "chaos", str(folder)],
                               check=False, capture_output=True)
         self.volume = folder if done.returncode == 0 else None
 
@@ -225,9 +234,11 @@ class World:
     def command(self, *words, timeout=120):
         """An operator's command on the store, as its words and exit say."""
         gateway = self.gateways[0]
+        asks = self.admin and (words[0] == "stats" or words[:2] in REMOTE)
+        where = ["--admin", self.admin] if asks else ["--config", str(gateway.config_path)]
         try:
             done = subprocess.run(
-                [str(self.binary), *words, "--config", str(gateway.config_path)],
+                [str(self.binary), *words, *where],
                 cwd=gateway.folder, capture_output=True, text=True, timeout=timeout,
                 env=clean_environment(), check=False)
         except subprocess.TimeoutExpired:
@@ -267,7 +278,8 @@ class World:
         for former in self.formers:
             former.kill()
         if self.volume:
-            shutil.copytree(self.volume, self.folder / "store-kept")
+            shutil.copytree(self.volume, self.folder / "store-kept",
+                            ignore=shutil.ignore_patterns("segment-reserve"))
             subprocess.run(["umount", "-l", str(self.volume)], check=False)
 
 

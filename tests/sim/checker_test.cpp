@@ -126,6 +126,17 @@ TEST_F(checker, one_lease_at_a_time) {
   EXPECT_EQ(found(), "two leases at a time");
 }
 
+TEST_F(checker, a_boot_of_the_store_ends_the_leases_that_there_are) {
+  terms_.keys[0].rule = key_rule::rerun;
+  happens(event_kind::grant, 1, lease_end);
+  happens(event_kind::reboot, 0);
+  happens(event_kind::dispatch, 1);  // its holder counts by its own clock
+  happens(event_kind::grant, 2, lease_end);
+  EXPECT_EQ(found(), "");
+  happens(event_kind::grant, 3, lease_end);
+  EXPECT_EQ(found(), "two leases at a time");
+}
+
 TEST_F(checker, a_lease_that_ran_out_may_not_be_taken_over_where_it_is_held) {
   happens(event_kind::grant, 1, lease_end);
   now_ = lease_end;

@@ -19,7 +19,8 @@ std::uint64_t scaled(double most) {
 }
 
 TEST(simulation, a_seed_gives_the_same_history_byte_for_byte) {
-  for (const auto kind : {world_kind::engine, world_kind::tiered, world_kind::serve}) {
+  for (const auto kind :
+       {world_kind::engine, world_kind::tiered, world_kind::serve, world_kind::journal}) {
     for (const std::uint64_t seed : {2u, 5u, 11u, 77u}) {
       const scene played(seed, kind);
       const auto first = play(played, played.disturbances);
@@ -70,6 +71,21 @@ TEST(simulation, seeds_of_the_tiered_store_pass) {
 TEST(simulation, seeds_of_the_decision_service_pass) {
   // One takes five times as long as one of the engine alone.
   expect_to_pass(scaled(ONCEGUARD_SIM_SEEDS / 4), world_kind::serve);
+}
+
+TEST(simulation, seeds_of_the_journal_pass) {
+  expect_to_pass(scaled(ONCEGUARD_SIM_SEEDS / 4), world_kind::journal);
+}
+
+/// A journal that was never down would pass all of them.
+TEST(simulation, a_share_of_the_seeds_takes_the_power_from_a_journal) {
+  int cut = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const scene played(seed, world_kind::journal);
+    const auto shown = play(played, played.disturbances);
+    for (const auto& each : shown.events.all()) cut += each.kind == event_kind::reboot ? 1 : 0;
+  }
+  EXPECT_GT(cut, 5);
 }
 
 }  // namespace

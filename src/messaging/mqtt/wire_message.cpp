@@ -28,9 +28,9 @@ constexpr std::array<named_property, 3> text_properties{{
   throw failed{error(errc::invalid_argument, "MQTT can't carry the message: " + why)};
 }
 
-void check_mqtt_text(std::string_view kind, std::string_view name, std::string_view value) {
+void check_mqtt_text(std::string_view text_kind, std::string_view name, std::string_view value) {
   if (is_mqtt_text(name) && is_mqtt_text(value)) return;
-  refuse("the " + std::string(kind) + ' ' + base::quoted(name) +
+  refuse("the " + std::string(text_kind) + ' ' + base::quoted(name) +
          " is no UTF-8 of at most 65535 bytes");
 }
 

@@ -17,8 +17,12 @@ void checkpointer::begin_if_due() {
   if (thread_.joinable()) thread_.join();
   last_ = appended;
   running_ = true;
+  if (params_.run_soon) return run();
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this] {
+      ::pthread_setname_np(::pthread_self(), "og-checkpoint");
+      run();
+    });
   } catch (const std::system_error& failed) {
     running_ = false;
     report(failed.what());
@@ -35,7 +39,6 @@ void checkpointer::report(const std::string& why) const {
 }
 
 void checkpointer::run() {
-  ::pthread_setname_np(::pthread_self(), "og-checkpoint");
   const auto begun = base::boot_now();
   const auto written = write_checkpoint(journal_, stopped_);
   if (!written) {

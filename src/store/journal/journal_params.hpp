@@ -5,11 +5,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <onceguard/error.hpp>
 #include <onceguard/record.hpp>
 
 #include "base/clock.hpp"
+#include "store/batch_queue.hpp"
 #include "store/journal/file_layer.hpp"
 
 namespace onceguard::journal {
@@ -25,6 +27,15 @@ struct journal_params {
   std::size_t batch_max = 256;  ///< calls in one group
   /// Opens the folder's files.
   std::function<result<std::unique_ptr<file_layer>>(const std::string&)> files = open_folder;
+  /// Empty: the workers have threads of their own. Else the loop of the callers calls each turn
+  /// that it gets here, once, later, and never after the store was stopped. For the simulation.
+  std::function<void(std::function<void()>)> run_soon;
+
+  /// The queue of a worker: `turn` serves what is in it, where no thread does.
+  [[nodiscard]] std::shared_ptr<batch_queue> make_queue(std::function<void()> turn) const {
+    if (!run_soon) return std::make_shared<batch_queue>();
+    return std::make_shared<batch_queue>([this, turn = std::move(turn)] { run_soon(turn); });
+  }
 };
 
 }  // namespace onceguard::journal

@@ -39,7 +39,7 @@ journal_store::journal_store(std::unique_ptr<const journal_params> params,
     : params_(std::move(params)),
       journal_(std::move(opened)),
       writer_(*params_, *journal_),
-      reader_(*journal_) {}
+      reader_(*params_, *journal_) {}
 
 result<std::unique_ptr<journal_store>> journal_store::open(journal_params params) {
   auto kept = std::make_unique<const journal_params>(std::move(params));

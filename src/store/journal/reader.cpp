@@ -1,24 +1,37 @@
 #include "store/journal/reader.hpp"
 
 #include <pthread.h>
-#include <vector>
 
 namespace onceguard::journal {
 
-reader::reader(open_journal& opened) : queries_(opened) {
-  thread_ = std::thread([this] { run(); });
+reader::reader(const journal_params& params, open_journal& opened)
+    : params_(params), queries_(opened), queue_(params.make_queue([this] { run(); })) {
+  if (params.run_soon) {
+    run();  // finds nothing: the first call begins a turn
+    return;
+  }
+  thread_ = std::thread([this] {
+    ::pthread_setname_np(::pthread_self(), "og-reader");
+    run();
+  });
 }
 
 void reader::stop() {
   queue_->close();
   if (thread_.joinable()) thread_.join();
+  if (params_.run_soon) run();
+}
+
+bool reader::take_calls(std::vector<call_ptr>& calls) {
+  return params_.run_soon ? queue_->poll(calls) : queue_->wait(calls, 1);
 }
 
 void reader::run() {
-  ::pthread_setname_np(::pthread_self(), "og-reader");
   std::vector<call_ptr> calls;
-  while (queue_->wait(calls, 1)) {
-    if (calls.front()->take()) static_cast<read_job&>(*calls.front()).carry_out(queries_);
+  while (take_calls(calls)) {
+    for (const auto& queued : calls) {
+      if (queued->take()) static_cast<read_job&>(*queued).carry_out(queries_);
+    }
     deliver_all(calls);
   }
 }

@@ -6,11 +6,13 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <onceguard/error.hpp>
 #include <onceguard/store.hpp>
 
 #include "store/batch_queue.hpp"
+#include "store/journal/journal_params.hpp"
 #include "store/journal/open_journal.hpp"
 #include "store/worker_call.hpp"
 
@@ -73,8 +75,8 @@ class question final : public read_job {
 
 class reader {
  public:
-  /// `opened` must outlive the reader.
-  explicit reader(open_journal& opened);
+  /// Both must outlive the reader.
+  reader(const journal_params& params, open_journal& opened);
   ~reader() { stop(); }
   reader(const reader&) = delete;
   reader& operator=(const reader&) = delete;
@@ -85,9 +87,11 @@ class reader {
 
  private:
   void run();
+  [[nodiscard]] bool take_calls(std::vector<call_ptr>& calls);
 
+  const journal_params& params_;
   record_queries queries_;
-  const std::shared_ptr<batch_queue> queue_ = std::make_shared<batch_queue>();
+  const std::shared_ptr<batch_queue> queue_;
   std::thread thread_;
 };
 

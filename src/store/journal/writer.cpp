@@ -23,20 +23,28 @@ bool has_unsaved_state(const open_journal& opened, const moment& present) {
 writer::writer(const journal_params& params, open_journal& opened)
     : params_(params),
       journal_(opened),
+      queue_(params.make_queue([this] { run(); })),
       cache_(params.cache_size),
       sweeper_(*params.clock, opened),
       checkpointer_(params, opened) {
-  thread_ = std::thread([this] { run(); });
+  if (params.run_soon) {
+    run();  // finds nothing: the first call begins a turn
+    return;
+  }
+  thread_ = std::thread([this] {
+    ::pthread_setname_np(::pthread_self(), "og-writer");
+    run();
+  });
 }
 
 void writer::stop() {
   queue_->close();
   if (thread_.joinable()) thread_.join();
+  if (params_.run_soon) run();
   checkpointer_.stop();
 }
 
 void writer::run() {
-  ::pthread_setname_np(::pthread_self(), "og-writer");
   while (take_calls()) {
     serve();
     hand_back();
@@ -47,6 +55,7 @@ void writer::run() {
 
 bool writer::take_calls() {
   if (unfinished_.empty() && (!reclaiming_ || queue_->closed())) {
+    if (params_.run_soon) return queue_->poll(calls_);
     return queue_->wait(calls_, params_.batch_max);
   }
   calls_.swap(unfinished_);

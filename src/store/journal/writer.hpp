@@ -53,8 +53,8 @@ class writer {
 
   const journal_params& params_;
   open_journal& journal_;
-  const std::shared_ptr<batch_queue> queue_ = std::make_shared<batch_queue>();
-  // The members below belong to the thread.
+  const std::shared_ptr<batch_queue> queue_;
+  // The members below belong to the thread, or to the loop that has its turns.
   record_cache cache_;
   sweeper sweeper_;
   checkpointer checkpointer_;

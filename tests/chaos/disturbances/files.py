@@ -132,5 +132,5 @@ TABLE = [
     Disturbance("accelerator-put-back", server_put_back,
                 {"seconds": (0.5, 1.5, 2.5), "down": (0, 1), "accelerator": (True,)}, ("tiered",)),
     Disturbance("backup-and-restore", backup_and_restore, {"seconds": (0.5, 1.5), **WHEN},
-                ("sqlite",)),
+                ("sqlite", "journal")),
 ]

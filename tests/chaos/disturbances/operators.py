@@ -63,7 +63,7 @@ async def import_again(world, how):
 SEEDS = tuple(range(20))
 TABLE = [
     Disturbance("operator", operate, {"what": tuple(COMMANDS), "times": (2, 5), "seed": SEEDS},
-                SERVERS),
+                (*SERVERS, "journal")),
     Disturbance("export-and-import", import_again,
                 {"times": (1, 2), "pause": (0, 1), "seed": SEEDS}, SERVERS),
 ]

@@ -76,5 +76,5 @@ TABLE = [
     Disturbance("reload", reload, {"change": CHANGES, "routes": ROUTES, "of": (1, 2),
                                    "seconds": (0.2, 1, 2.5), "times": (1, 2)}),
     Disturbance("upgrade", upgrades, {"who": (0, 1), "times": (1, 1, 2), "pause": (0, 0.5, 2)},
-                ("sqlite", "postgres", "pgbouncer", "redis", "tiered")),
+                ("sqlite", "journal", "postgres", "pgbouncer", "redis", "tiered")),
 ]

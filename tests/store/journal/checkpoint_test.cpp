@@ -13,10 +13,10 @@
 #include <gtest/gtest.h>
 
 #include "base/hex.hpp"
+#include "simulated_disk.hpp"
 #include "store/contract/acts.hpp"
 #include "store/journal/files.hpp"
 #include "store/journal/journal_store.hpp"
-#include "store/journal/simulated_disk.hpp"
 #include "store/journal/watched_folder.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/waiting.hpp"
@@ -27,6 +27,7 @@ namespace {
 using journal::checkpoint_name;
 using journal::journal_params;
 using journal::journal_store;
+using sim::simulated_disk;
 using ::testing::HasSubstr;
 
 class journal_checkpoint_test : public ::testing::Test {

@@ -9,15 +9,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "simulated_disk.hpp"
 #include "store/contract/acts.hpp"
 #include "store/journal/journal_store.hpp"
-#include "store/journal/simulated_disk.hpp"
 
 namespace onceguard::testing {
 namespace {
 
 using journal::journal_params;
 using journal::journal_store;
+using sim::simulated_disk;
 using fault = simulated_disk::fault;
 
 /// What was reported to callers.

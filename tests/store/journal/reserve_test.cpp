@@ -6,13 +6,14 @@
 
 #include <gtest/gtest.h>
 
+#include "simulated_disk.hpp"
 #include "store/contract/acts.hpp"
 #include "store/journal/journal_store.hpp"
-#include "store/journal/simulated_disk.hpp"
 
 namespace onceguard::testing {
 namespace {
 
+using sim::simulated_disk;
 constexpr std::uint64_t write_and_flush = 2;
 
 class journal_reserve_test : public ::testing::Test {

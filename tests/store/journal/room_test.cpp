@@ -12,10 +12,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "simulated_disk.hpp"
 #include "store/contract/acts.hpp"
 #include "store/journal/files.hpp"
 #include "store/journal/journal_store.hpp"
-#include "store/journal/simulated_disk.hpp"
 #include "store/journal/watched_folder.hpp"
 #include "store/journal/written_log.hpp"
 #include "support/small_disk.hpp"
@@ -75,7 +75,7 @@ class journal_room_test : public ::testing::Test {
 
   std::uint64_t segment_size_ = 16'384;
   base::manual_clock clock_;
-  simulated_disk disk_;
+  sim::simulated_disk disk_;
 };
 
 TEST_F(journal_room_test, a_full_disk_has_room_again_once_its_records_have_expired) {
@@ -132,7 +132,7 @@ TEST_F(journal_room_test, the_segment_behind_a_group_that_failed_knows_where_the
   const auto held = caller.leased(running);
   disk_.limit(2 * 65'536 + 16'384);
   fill(caller, "k", 500);
-  disk_.fail_after(1, EIO, simulated_disk::fault::once);  // not the write, but its flush
+  disk_.fail_after(1, EIO, sim::simulated_disk::fault::once);  // not the write, but its flush
   const auto done = caller.settles({settle_of(running, held)});
   ASSERT_TRUE(!done.front() && done.front().error().effect == effect::unknown);
   clock_.advance(day);

@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include "simulated_disk.hpp"
 #include "store/contract/acts.hpp"
 #include "store/journal/journal_store.hpp"
-#include "store/journal/simulated_disk.hpp"
 #include "store/journal/watched_folder.hpp"
 
 namespace onceguard::testing {
@@ -44,7 +44,7 @@ class journal_zeros_test : public ::testing::Test {
   }
 
   base::manual_clock clock_;
-  simulated_disk disk_;
+  sim::simulated_disk disk_;
   folder_watch watch_;
 };
 
@@ -86,7 +86,7 @@ TEST_F(journal_zeros_test, a_failed_write_and_a_start_forget_them) {
   writes_of(*store, "before", 1);
   {
     blocking_store caller(*store);
-    disk_.fail_after(0, EIO, simulated_disk::fault::once);
+    disk_.fail_after(0, EIO, sim::simulated_disk::fault::once);
     EXPECT_FALSE(caller.try_claim(claim_of("fails")));
   }
   // What is cut off is reserved anew, and not written any more.

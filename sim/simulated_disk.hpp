@@ -1,9 +1,11 @@
 // A disk in memory for the files of a journal: each act on it can be made to fail, and after a
-// power cut it has what was flushed, and any part of what was not.
+// power cut it has what was flushed, and any part of what was not. The tests of the journal have it
+// alone.
 #pragma once
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,7 +16,7 @@
 
 #include "store/journal/file_layer.hpp"
 
-namespace onceguard::testing {
+namespace onceguard::sim {
 
 class simulated_disk {
  public:
@@ -24,6 +26,13 @@ class simulated_disk {
     cut,    ///< power is gone: all acts fail from then on
   };
 
+  enum class act_kind : std::uint8_t { grow, flush, other };
+  /// Is called at each act, and says with what errno it fails; 0: it is carried out. It may not use
+  /// the disk.
+  void on_act(std::function<int(act_kind)> listener) {
+    const std::lock_guard locked(lock_);
+    listener_ = std::move(listener);
+  }
   /// The act after `acts` more ones fails with `number`.
   void fail_after(std::uint64_t acts, int number, fault kind) {
     const std::lock_guard locked(lock_);
@@ -132,12 +141,17 @@ class simulated_disk {
   std::uint64_t room_left() const { return room_ - std::min(room_, used()); }
 
   /// 0, or the errno with which this act fails.
-  int act(bool needs_room = true) {
+  int act(act_kind kind = act_kind::grow) {
     const auto now = acts_++;
+    if (listener_) {
+      if (const int failed = listener_(kind); failed != 0) return failed;
+    }
     if (now < fault_at_) return 0;
     if (kind_ == fault::cut || now == fault_at_) return number_;
-    return kind_ == fault::lasts && needs_room ? number_ : 0;
+    return kind_ == fault::lasts && kind == act_kind::grow ? number_ : 0;
   }
+  /// The kind of an act that needs more room, or none.
+  static act_kind growing(bool more) noexcept { return more ? act_kind::grow : act_kind::other; }
 
   class open_file final : public journal::file {
    public:
@@ -147,7 +161,7 @@ class simulated_disk {
       const std::lock_guard locked(disk_.lock_);
       auto& now = bytes_->now;
       const bool in_place = offset + bytes.size() <= now.size();
-      int failed = disk_.act(!in_place);
+      int failed = disk_.act(growing(!in_place));
       if (failed == 0 && !in_place) failed = disk_.grow(offset + bytes.size() - now.size());
       // What was only reserved is written where it is.
       if (failed == 0 && in_place && disk_.copies_ && offset < bytes_->written) {
@@ -169,13 +183,13 @@ class simulated_disk {
     }
     [[nodiscard]] int flush() override {
       const std::lock_guard locked(disk_.lock_);
-      if (const int failed = disk_.act(false); failed != 0) return failed;
+      if (const int failed = disk_.act(act_kind::flush); failed != 0) return failed;
       bytes_->durable = bytes_->now;
       return 0;
     }
     [[nodiscard]] int truncate(std::uint64_t size) override {
       const std::lock_guard locked(disk_.lock_);
-      if (const int failed = disk_.act(false); failed != 0) return failed;
+      if (const int failed = disk_.act(act_kind::other); failed != 0) return failed;
       bytes_->now.resize(size, '\0');
       bytes_->written = std::min(bytes_->written, size);
       return 0;
@@ -183,7 +197,8 @@ class simulated_disk {
     [[nodiscard]] int reserve(std::uint64_t size) override {
       const std::lock_guard locked(disk_.lock_);
       auto& now = bytes_->now;
-      if (const int failed = disk_.act(size > now.size()); failed != 0) return failed;
+      const int refused = disk_.act(growing(size > now.size()));
+      if (refused != 0) return refused;
       if (size <= now.size()) return 0;
       const int failed = disk_.grow(size - now.size());
       // What there is room for may be reserved, and stays.
@@ -214,7 +229,8 @@ class simulated_disk {
                                                               journal::open_file mode) override {
       const std::lock_guard locked(disk_.lock_);
       const bool creates = mode == journal::open_file::created;
-      if (const int failed = disk_.act(creates); failed != 0) return refuse(failed, "open");
+      if (const int failed = disk_.act(growing(creates)); failed != 0)
+        return refuse(failed, "open");
       const auto found = disk_.names_.find(name);
       if (found == disk_.names_.end() && !creates) return refuse(ENOENT, "open");
       if (creates) disk_.change_names({{}, name, std::make_shared<content>()});
@@ -236,13 +252,15 @@ class simulated_disk {
     }
     [[nodiscard]] result<void> remove(const std::string& name) override {
       const std::lock_guard locked(disk_.lock_);
-      if (const int failed = disk_.act(false); failed != 0) return refuse(failed, "remove");
+      if (const int failed = disk_.act(act_kind::other); failed != 0)
+        return refuse(failed, "remove");
       disk_.change_names({name, {}, nullptr});
       return {};
     }
     [[nodiscard]] result<void> flush_names() override {
       const std::lock_guard locked(disk_.lock_);
-      if (const int failed = disk_.act(false); failed != 0) return refuse(failed, "flush");
+      if (const int failed = disk_.act(act_kind::flush); failed != 0)
+        return refuse(failed, "flush");
       disk_.durable_names_ = disk_.names_;
       disk_.name_changes_.clear();
       return {};
@@ -266,6 +284,7 @@ class simulated_disk {
   };
 
   mutable std::mutex lock_;
+  std::function<int(act_kind)> listener_;
   std::uint64_t acts_ = 0;
   std::uint64_t fault_at_ = never;
   std::uint64_t room_ = never;
@@ -277,4 +296,4 @@ class simulated_disk {
   std::vector<name_change> name_changes_;
 };
 
-}  // namespace onceguard::testing
+}  // namespace onceguard::sim
