@@ -56,7 +56,9 @@ TEST_F(journal_zeros_test, they_are_written_with_one_small_group_of_hundreds) {
   EXPECT_GE(writes.front(), zeros);
   // The log itself is as long as without.
   for (const auto& each : store->numbers()) {
-    if (each.name == "onceguard_store_size_bytes") EXPECT_LT(each.value, 400 * 1'024);
+    if (each.name == "onceguard_store_size_bytes") {
+      EXPECT_LT(each.value, 400 * 1'024);
+    }
   }
 }
 
