@@ -71,9 +71,8 @@ class ring {
     auto* const write = ::io_uring_get_sqe(&ring_);
     ::io_uring_prep_write(write, file, bytes.data(), static_cast<unsigned>(bytes.size()),
                           static_cast<std::uint64_t>(offset));
-    auto* const flush = ::io_uring_get_sqe(&ring_);
-    ::io_uring_prep_fsync(flush, file, IORING_FSYNC_DATASYNC);
-    flush->flags |= IOSQE_IO_DRAIN;  // not before the write is over
+    write->flags |= chained;
+    ::io_uring_prep_fsync(::io_uring_get_sqe(&ring_), file, IORING_FSYNC_DATASYNC);
     if (const int done = ::io_uring_submit_and_wait(&ring_, 2); done < 0) {
       give_up("io_uring_submit_and_wait", -done);
     }
@@ -88,6 +87,9 @@ class ring {
   }
 
  private:
+  /// Of an entry, behind which the next one waits (the flag of bit 2 of io_uring_enter(2)).
+  static constexpr unsigned char chained = 1U << 2U;
+
   ::io_uring ring_{};
   const int failed_;
 };
