@@ -18,6 +18,9 @@ void raise_to(std::atomic<std::int64_t>& atomic, std::int64_t least) noexcept {
   }
 }
 
+/// A length as a file has it.
+std::int64_t bounded_ms(std::int64_t length) { return base::bounded(milliseconds(length)).count(); }
+
 /// Converts the end of a period of at most `length` from the wall clock to the boot clock. 0: the
 /// period is over, or there was none. The limit `length` keeps a wall clock that stepped back from
 /// making the period longer.
@@ -45,8 +48,8 @@ loss_watch::loss_watch(const engine_params& params)
   last_->identity = before->identity;
   last_->generation = written_generation_ = before->generation;
   // By the rules of the loss: what ran then may run for longer than the rules of today allow.
-  refuse_length_ = std::max(before->refuse_length, quiet_ms_.load());
-  flagged_length_ = std::max(before->flagged_length, retention_ms_.load());
+  refuse_length_ = std::max(bounded_ms(before->refuse_length), quiet_ms_.load());
+  flagged_length_ = std::max(bounded_ms(before->flagged_length), retention_ms_.load());
   if (rule_ == after_loss_rule::refuse) {
     refuse_until_ = boot_end(before->refuse_until_wall, refuse_length_);
   }
@@ -78,8 +81,10 @@ loss_watch::change loss_watch::compare(const vitals& now, time_point time) {
                       now.generation,
                       wall_end(refuse_until_, time),
                       wall_end(flagged_until_, time),
-                      refuse_length_,
-                      flagged_length_};
+                      0,
+                      0};
+    if (current.refuse_until_wall != 0) current.refuse_length = refuse_length_;
+    if (current.flagged_until_wall != 0) current.flagged_length = flagged_length_;
     // On the disk before anything is granted: after a crash nothing else would tell of the loss.
     if (changed) {
       witness_.write(current);

@@ -219,12 +219,14 @@ asio::awaitable<bool> passthrough::run() {
   client_.end();
   session_.report().upstream_time = session_.report().since(begun);
   if (session_.client_too_slow() && reply_ == reply::missing) {
+    upstream_.reset();
     co_return co_await session_.refuse(http::problem::request_timeout, http::problem_detail());
   }
   if (reply_ == reply::tunnelled) co_return false;
   if (result_.upstream_kept && upload_ == upload::sent) {
     session_.thread().pool.keep(std::move(upstream_));
   }
+  upstream_.reset();  // no service waits for a client whose request is only dropped
   if (!has_whole_body() && !client_gone()) co_await session_.linger();
   co_return result_.client_kept&& has_whole_body();
 }
@@ -361,6 +363,7 @@ asio::awaitable<bool> passthrough::give_up() {
   if (why_.empty()) why_ = failure_ ? failure_.message() : "no usable answer";
   base::log(http::event_of(which), {{"upstream", session_.rule().upstream->name}, {"why", why_}});
   http::problem_detail more{std::string("The service gave no usable answer.")};
+  upstream_.reset();
   co_return co_await session_.refuse(which, std::move(more));
 }
 

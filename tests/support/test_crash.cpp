@@ -69,8 +69,11 @@ COUNTED(ssize_t, pwrite, (int file, const void* bytes, size_t size, off_t offset
         size, offset)
 COUNTED(ssize_t, pwrite64, (int file, const void* bytes, size_t size, off64_t offset), file, bytes,
         size, offset)
-COUNTED(ssize_t, pwritev2, (int file, const iovec* parts, int size, off_t offset, int flags), file,
-        parts, size, offset, flags)
+extern "C" ssize_t pwritev2(int file, const iovec* parts, int size, off_t offset, int flags) {
+  static const auto real = next<ssize_t (*)(int, const iovec*, int, off_t, int)>("pwritev2");
+  count((flags & RWF_DSYNC) != 0 ? "pwritev2" : "pwritev2, unflushed");
+  return real(file, parts, size, offset, flags);
+}
 COUNTED(int, fsync, (int file), file)
 COUNTED(int, fdatasync, (int file), file)
 COUNTED(int, connect, (int file, const sockaddr* address, socklen_t size), file, address, size)

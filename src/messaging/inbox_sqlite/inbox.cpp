@@ -61,6 +61,11 @@ class batch_run {
     auto wanted = claim_of(request, terms, unknown_policy::hold);
     wanted.retention = policy_.retention;
     const auto got = tables().take(wanted);
+    // Those before it were handled already, and are not to be handled again for it.
+    if (!got && got.error().code == errc::record_unreadable && batch_.size() > 1) {
+      plan_.outcomes[position] = msg::unreadable(got.error().detail, policy_);
+      return;
+    }
     if (!got) throw batch_failed{got.error()};
     const auto& verdict = got->verdict;
     if (verdict.kind != verdict_kind::run) {

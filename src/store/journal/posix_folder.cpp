@@ -19,6 +19,11 @@ bool is_on_overwriting_volume(int opened) noexcept {
   return volume.f_type == EXT4_SUPER_MAGIC || volume.f_type == XFS_SUPER_MAGIC;
 }
 
+/// Containers that do not know a call answer as if it were forbidden.
+bool is_no_such_call(int number) noexcept {
+  return number == EOPNOTSUPP || number == ENOSYS || number == EPERM || number == EINVAL;
+}
+
 class posix_file final : public file {
  public:
   /// `seen`: of the file as it is. What tells it from all others never changes.
@@ -57,17 +62,15 @@ class posix_file final : public file {
     return 0;
   }
   [[nodiscard]] int flush() override { return ::fdatasync(opened_.get()) == 0 ? 0 : errno; }
-  /// In one system call, where the file system has it.
+  /// In one system call, where that is known to flush: ZFS took the flag once, and ignored it.
   [[nodiscard]] int write_through(std::string_view bytes, std::uint64_t offset) override {
+    if (!overwrites_) return write_and_flush(bytes, offset);
     while (!bytes.empty()) {
       // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): of a call that reads and writes
       const iovec part{const_cast<char*>(bytes.data()), bytes.size()};
       const auto done = ::pwritev2(opened_.get(), &part, 1, static_cast<off_t>(offset), RWF_DSYNC);
       if (done < 0 && errno == EINTR) continue;
-      if (done < 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) {
-        const int failed = write(bytes, offset);
-        return failed != 0 ? failed : flush();
-      }
+      if (done < 0 && is_no_such_call(errno)) return write_and_flush(bytes, offset);
       if (done <= 0) return done < 0 ? errno : EIO;
       bytes.remove_prefix(static_cast<std::size_t>(done));
       offset += static_cast<std::uint64_t>(done);
@@ -98,6 +101,11 @@ class posix_file final : public file {
   }
 
  private:
+  [[nodiscard]] int write_and_flush(std::string_view bytes, std::uint64_t offset) {
+    const int failed = write(bytes, offset);
+    return failed != 0 ? failed : flush();
+  }
+
   const base::descriptor opened_;
   const dev_t device_;
   const ino_t inode_;

@@ -100,6 +100,26 @@ TEST_F(journal_zeros_test, a_failed_write_and_a_start_forget_them) {
   EXPECT_EQ(caller.claim(claim_of("before0")).kind, verdict_kind::replay);
 }
 
+TEST_F(journal_zeros_test, whatever_a_power_cut_leaves_of_them_is_no_part_of_the_log) {
+  int keys = 0;
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    auto store = open();
+    {
+      blocking_store caller(*store);
+      for (int i = 0; i < keys; ++i) {
+        const auto name = "k" + std::to_string(i);
+        ASSERT_EQ(caller.claim(claim_of(name)).kind, verdict_kind::replay) << name << ", " << seed;
+      }
+      for (int more = 0; more < 3; ++more) caller.completed(claim_of("k" + std::to_string(keys++)));
+      // The cut comes while a group is written, with zeros or over them.
+      disk_.fail_after(seed % 2, EIO, sim::simulated_disk::fault::cut);
+      EXPECT_FALSE(caller.try_claim(claim_of("cut off")));
+    }
+    store.reset();
+    disk_.cut_power(seed);
+  }
+}
+
 TEST_F(journal_zeros_test, a_disk_that_copies_what_is_written_over_gets_none) {
   disk_.copy_on_write();
   const auto store = open();
