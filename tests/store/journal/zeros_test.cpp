@@ -113,7 +113,7 @@ TEST_F(journal_zeros_test, whatever_a_power_cut_leaves_of_them_is_no_part_of_the
       for (int more = 0; more < 3; ++more) caller.completed(claim_of("k" + std::to_string(keys++)));
       // The cut comes while a group is written, with zeros or over them.
       disk_.fail_after(seed % 2, EIO, sim::simulated_disk::fault::cut);
-      EXPECT_FALSE(caller.try_claim(claim_of("cut off")));
+      EXPECT_FALSE(caller.try_claim(claim_of("cut off " + std::to_string(seed))));
     }
     store.reset();
     disk_.cut_power(seed);
