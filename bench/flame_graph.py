@@ -1,5 +1,6 @@
-"""Where the processor time of a guarded first request goes: `perf` samples of a gateway under load,
-as a table of shares, and with --svg FILE as a flame graph.
+"""Where the processor time of a request goes: `perf` samples of a gateway under first requests,
+under requests that are passed through and under repeats, as tables of shares; with --svg FILE,
+first requests also as a flame graph.
 
 The program that is shipped has no symbols. So its objects are linked once more, without `-s`."""
 
@@ -153,23 +154,33 @@ def svg_of(samples):
     return "\n".join([*out, "</svg>", ""])
 
 
-def measure_profile(servers, seconds, wrk, cpu_seconds, build, svg_file):
-    if shutil.which("perf") is None:
-        raise SystemExit("perf is missing: apt install linux-perf")
-    binary = with_symbols(build, servers.dir)
-    port, process = servers.gateway("profile", binary=binary)
-    wrk(port, "unique.lua", WAIT)
-    data = os.path.join(servers.dir, "perf.data")
+def profile_of(process, port, script, seconds, wrk, cpu_seconds, data):
+    """(samples, us of processor time a request) of a gateway under this load."""
+    wrk(port, script, WAIT)
     with subprocess.Popen(["perf", "record", "-q", "-F", str(RATE), "-g", "-o", data, "-p",
                            str(process.pid)]) as perf:
         before = sum(cpu_seconds(process))
-        count = wrk(port, "unique.lua", seconds).rate * seconds
+        count = wrk(port, script, seconds).rate * seconds
         cost = (sum(cpu_seconds(process)) - before) / count * 1e6
         perf.terminate()
     samples = list(samples_of(data))
     if not samples:
         raise SystemExit("perf took no samples: may it? See kernel.perf_event_paranoid.")
-    print_shares(samples, cost)
-    if svg_file:
-        with open(svg_file, "w", encoding="utf-8") as file:
-            file.write(svg_of(samples))
+    return samples, cost
+
+
+def measure_profile(servers, seconds, wrk, send_once, cpu_seconds, build, svg_file):
+    if shutil.which("perf") is None:
+        raise SystemExit("perf is missing: apt install linux-perf")
+    port, process = servers.gateway("profile", binary=with_symbols(build, servers.dir))
+    send_once(port)
+    data = os.path.join(servers.dir, "perf.data")
+    for title, script in (("guarded first requests", "unique.lua"),
+                          ("requests that are passed through", "plain.lua"),
+                          ("repeats", "repeat.lua")):
+        samples, cost = profile_of(process, port, script, seconds, wrk, cpu_seconds, data)
+        print(f"{title}, 64 connections: ", end="")
+        print_shares(samples, cost)
+        if svg_file and script == "unique.lua":
+            with open(svg_file, "w", encoding="utf-8") as file:
+                file.write(svg_of(samples))

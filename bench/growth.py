@@ -37,10 +37,16 @@ def grown(servers, name, keys, benches):
     print(f"{keys:,} records: {size_of(path) / 2**20:,.0f} MiB, written in {took:.0f} s",
           flush=True)
     if kind == "journal":
-        started = subprocess.run([program, "start", path], check=True, capture_output=True,
-                                 text=True)
-        print(f"started in {started.stdout.strip()}   goal for 1,000,000: 150 ms", flush=True)
+        took = sorted(start_of(program, path) for _ in range(9))
+        print(f"started in {took[4]} ms ({took[0]} to {took[8]})   goal for 1,000,000: 150 ms",
+              flush=True)
     return url
+
+
+def start_of(program, path):
+    """Milliseconds."""
+    done = subprocess.run([program, "start", path], check=True, capture_output=True, text=True)
+    return int(done.stdout.split()[0])
 
 
 def measure_growth(servers, rounds, seconds, keys, benches):

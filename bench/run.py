@@ -175,7 +175,8 @@ def measure(name, wanted, servers):
                                 lambda port, size: UPSTREAM.format(port=port, pad="x" * size))
         case "profile":
             import flame_graph
-            flame_graph.measure_profile(servers, seconds, wrk, cpu_seconds, PROGRAMS, wanted.svg)
+            flame_graph.measure_profile(servers, seconds, wrk, send_once, cpu_seconds, PROGRAMS,
+                                        wanted.svg)
         case "disk":
             subprocess.run([os.path.join(BENCHES, "disk_bench"), servers.dir, str(rounds),
                             str(seconds * 250)], check=True)

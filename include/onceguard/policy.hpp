@@ -194,6 +194,10 @@ struct route_policy {
   std::uint32_t quota_in_flight = 0;
   /// How many new keys one scope may bring to this process in a second; 0: any number.
   std::uint32_t quota_new_keys = 0;
+  /// How many records one scope may leave in this process within `retention`; 0: any number.
+  std::uint32_t quota_live_records = 0;
+  /// Of how many bytes the answers may be that these records keep; 0: any number.
+  std::size_t quota_live_bytes = 0;
   /// After a first failure; doubles with each one in a row …
   milliseconds backoff{1'000};
   /// … up to this.

@@ -234,7 +234,9 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::granted(const claim&
   }
   if (!got.probe) note_run(request, got);
   // An attempt that is not the first is of a key that was new before.
-  if (got.attempt == 1) quota_.keep_key();
+  const bool is_first = got.attempt == 1;
+  if (is_first) quota_.keep_key();
+  if (is_first) quota_.keep_record();
   claim_result out = answer_of(outcome_kind::granted);
   auto held = std::make_shared<lease_handle::state>(engine_, home_, std::move(op_), got, claimed);
   held->quota = std::move(quota_);

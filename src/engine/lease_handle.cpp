@@ -189,6 +189,12 @@ asio::awaitable<std::optional<outcome>> lease_handle::conclude_here(effect_repor
 
 namespace {
 
+std::uint64_t size_of(const answer& kept) {
+  std::uint64_t out = kept.body.size();
+  for (const auto& [name, value] : kept.headers) out += name.size() + value.size();
+  return out;
+}
+
 /// After a completion: the record's answer counts, which may be another, and it can't be read now.
 outcome illegible_outcome(error why) {
   auto out = plain_outcome(outcome_kind::store_failed);
@@ -214,6 +220,9 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
   // again. A lease that is given up is not renewed any more.
   if (request.kind == settle_kind::abandon || request.kind == settle_kind::release) {
     stop_renewing();
+  }
+  if (request.kind == settle_kind::complete && request.answer) {
+    quota.keep_bytes(size_of(*request.answer));
   }
   const auto until = base::boot_now() + granter.params.settle_wait;
   retry_pause pause;
@@ -303,6 +312,7 @@ asio::awaitable<outcome> lease_handle::state::outcome_on_record(const settlement
 
 outcome lease_handle::state::after_settle(const settlement& request,
                                           const onceguard::settled& reply) {
+  if (request.kind == settle_kind::release) quota.drop_record();
   granter.unknowns.settled(request, reply, op.about.get(), op.upstream);
   if (reply.outcome == settle_outcome::incident) {
     granter.counters.incidents.fetch_add(1, std::memory_order_relaxed);

@@ -73,8 +73,8 @@ loss_watch::change loss_watch::compare(const vitals& now, time_point time) {
   }
   const bool changed = value == change::lost || !last_ || last_->identity != now.identity;
   last_ = now;
-  // The generation in the witness may lag behind: a copy of the data that is more than a second old
-  // is still noticed.
+  // The generation in the witness may lag behind: a copy is noticed by what was granted since it
+  // was made, but for the last second before the process ended.
   if (changed || now.generation != written_generation_) {
     written_generation_ = now.generation;
     testimony current{now.identity,

@@ -1,15 +1,18 @@
 #include "engine/scope_quotas.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 #include <list>
+#include <string_view>
 #include <utility>
 
 #include "base/hash.hpp"
 #include "base/hex.hpp"
 #include "base/log.hpp"
+#include "engine/retention_window.hpp"
 
 namespace onceguard {
 namespace {
@@ -25,7 +28,13 @@ std::uint64_t scope_on_route(const subject& about, const route_policy& policy) n
   std::uint64_t scope = 0;
   std::memcpy(&scope, about.scope.data(), sizeof scope);
   constexpr std::uint64_t odd = 0x9e37'79b9'7f4a'7c15;
-  const auto limits = std::uint64_t{policy.quota_in_flight} << 32 | policy.quota_new_keys;
+  auto limits = std::uint64_t{policy.quota_in_flight} << 32 | policy.quota_new_keys;
+  if (scope_quotas::limits_records(policy)) {
+    const std::array<std::uint64_t, 3> kept{policy.quota_live_records, policy.quota_live_bytes,
+                                            static_cast<std::uint64_t>(policy.retention.count())};
+    limits += base::checksum_of(
+        std::string_view(reinterpret_cast<const char*>(kept.data()), sizeof kept));
+  }
   // Operations that come by no route have policies all the same.
   return scope ^ (base::checksum_of(about.route) + limits) * odd;
 }
@@ -46,6 +55,10 @@ std::string_view name_of(scope_quotas::limit over) noexcept {
       return "quota_in_flight";
     case scope_quotas::limit::new_keys:
       return "quota_new_keys";
+    case scope_quotas::limit::live_records:
+      return "quota_live_records";
+    case scope_quotas::limit::live_bytes:
+      return "quota_live_bytes";
     case scope_quotas::limit::scopes:
       return "scopes";
     case scope_quotas::limit::none:
@@ -64,19 +77,22 @@ class scope_quotas::counts : public std::enable_shared_from_this<counts> {
   answer take(const record_id& id, const subject& about, const route_policy& policy, moment now);
   slot take_known(const record_id& id, const subject& about, const route_policy& policy,
                   moment now);
-  void give_back(const slot& held) noexcept;
+  void give_back(const slot::taken_parts& taken, moment now) noexcept;
   std::size_t scopes() const;
 
  private:
   struct counted {
     std::uint64_t scope = 0;
     std::uint32_t in_flight = 0;
-    std::uint32_t rate = 0;  ///< of its policy
-    double keys = 0;         ///< that may still come
-    moment counted_at{};     ///< `keys`
+    std::uint32_t rate = 0;                  ///< of its policy
+    double keys = 0;                         ///< that may still come
+    moment counted_at{};                     ///< `keys`
+    std::unique_ptr<retention_window> left;  ///< by those that ended; null: nobody asks
   };
   using entries = std::list<counted>;
 
+  /// Under the mutex. What is refused now, if anything is.
+  static answer over_records(const counted& entry, const route_policy& policy, moment now);
   /// Under the mutex. Null: all scopes that are counted have something in flight.
   counted* find(std::uint64_t scope, const route_policy& policy, moment now);
   slot slot_of(counted& entry, std::uint64_t record, bool took_key);
@@ -92,23 +108,18 @@ class scope_quotas::counts : public std::enable_shared_from_this<counts> {
 scope_quotas::scope_quotas(std::size_t most) : counts_(std::make_shared<counts>(most)) {}
 
 scope_quotas::slot::slot(slot&& other) noexcept
-    : counted_by_(std::move(other.counted_by_)),
-      scope_(other.scope_),
-      record_(other.record_),
-      took_key_(other.took_key_) {}
+    : counted_by_(std::move(other.counted_by_)), taken_(other.taken_) {}
 
 scope_quotas::slot& scope_quotas::slot::operator=(slot&& other) noexcept {
   if (this == &other) return *this;
   leave();
   counted_by_ = std::move(other.counted_by_);
-  scope_ = other.scope_;
-  record_ = other.record_;
-  took_key_ = other.took_key_;
+  taken_ = other.taken_;
   return *this;
 }
 
-void scope_quotas::slot::leave() noexcept {
-  if (const auto owner = std::exchange(counted_by_, nullptr)) owner->give_back(*this);
+void scope_quotas::slot::leave(base::boot_clock::time_point now) noexcept {
+  if (const auto owner = std::exchange(counted_by_, nullptr)) owner->give_back(taken_, now);
 }
 
 scope_quotas::counts::counted* scope_quotas::counts::find(std::uint64_t scope,
@@ -121,7 +132,10 @@ scope_quotas::counts::counted* scope_quotas::counts::find(std::uint64_t scope,
       by_scope_.erase(idle_.back().scope);
       idle_.pop_back();
     }
-    idle_.push_front({scope, 0, policy.quota_new_keys, most, now});
+    idle_.push_front({scope, 0, policy.quota_new_keys, most, now, nullptr});
+    if (limits_records(policy)) {
+      idle_.front().left = std::make_unique<retention_window>(policy.retention);
+    }
     by_scope_.emplace(scope, idle_.begin());
     return &idle_.front();
   }
@@ -140,9 +154,7 @@ scope_quotas::slot scope_quotas::counts::slot_of(counted& entry, std::uint64_t r
   ++slots_[record];
   slot out;
   out.counted_by_ = shared_from_this();
-  out.scope_ = entry.scope;
-  out.record_ = record;
-  out.took_key_ = took_key;
+  out.taken_ = {.scope = entry.scope, .id = record, .key = took_key};
   if (entry.in_flight++ == 0)
     busy_.splice(busy_.begin(), idle_, by_scope_.find(entry.scope)->second);
   return out;
@@ -160,6 +172,7 @@ scope_quotas::answer scope_quotas::counts::take(const record_id& id, const subje
   if (policy.quota_in_flight != 0 && found->in_flight >= policy.quota_in_flight) {
     return {limit::in_flight, soon, {}};
   }
+  if (auto over = over_records(*found, policy, now); over.over != limit::none) return over;
   const bool counts_keys = policy.quota_new_keys != 0;
   if (counts_keys && found->keys < 1) {
     const double wait = (1 - found->keys) * 1'000 / policy.quota_new_keys;
@@ -176,12 +189,29 @@ scope_quotas::slot scope_quotas::counts::take_known(const record_id& id, const s
   return found == nullptr ? slot() : slot_of(*found, name_of_record(id), false);
 }
 
-void scope_quotas::counts::give_back(const slot& held) noexcept {
+scope_quotas::answer scope_quotas::counts::over_records(const counted& entry,
+                                                        const route_policy& policy, moment now) {
+  if (!entry.left) return {};
+  const std::uint64_t records = policy.quota_live_records;
+  const std::uint64_t bytes = policy.quota_live_bytes;
+  const auto few = [&](const stored_amount& one) { return records == 0 || one.records < records; };
+  const auto small = [&](const stored_amount& one) { return bytes == 0 || one.bytes < bytes; };
+  if (const auto wait = entry.left->wait_until(few, now)) return {limit::live_records, *wait, {}};
+  if (const auto wait = entry.left->wait_until(small, now)) return {limit::live_bytes, *wait, {}};
+  // What runs leaves a record, too, or is released soon.
+  auto with_running = entry.left->stored(now);
+  with_running.records += entry.in_flight;
+  if (!few(with_running)) return {limit::live_records, soon, {}};
+  return {};
+}
+
+void scope_quotas::counts::give_back(const slot::taken_parts& taken, moment now) noexcept {
   const std::lock_guard lock(mutex_);
-  if (const auto record = slots_.find(held.record_); --record->second == 0) slots_.erase(record);
+  if (const auto record = slots_.find(taken.id); --record->second == 0) slots_.erase(record);
   // What has something in flight is not forgotten.
-  const auto found = by_scope_.find(held.scope_)->second;
-  if (held.took_key_) found->keys = std::min<double>(found->rate, found->keys + 1);
+  const auto found = by_scope_.find(taken.scope)->second;
+  if (taken.record && found->left) found->left->add(taken.bytes, now);
+  if (taken.key) found->keys = std::min<double>(found->rate, found->keys + 1);
   if (--found->in_flight == 0) idle_.splice(idle_.begin(), busy_, found);
 }
 

@@ -1,4 +1,5 @@
-// How much each scope may bring to a route at once: operations in flight, and new keys in a second.
+// How much each scope may bring to a route: operations in flight, new keys in a second, and the
+// records that they leave.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -38,19 +39,30 @@ class scope_quotas {
 
     [[nodiscard]] bool taken() const noexcept { return counted_by_ != nullptr; }
     /// The key that was taken is a new one.
-    void keep_key() noexcept { took_key_ = false; }
-    void leave() noexcept;
+    void keep_key() noexcept { taken_.key = false; }
+    /// The operation has a record, which stays behind, unless …
+    void keep_record() noexcept { taken_.record = true; }
+    /// … it was released.
+    void drop_record() noexcept { taken_.record = false; }
+    /// Of the answer that the record keeps.
+    void keep_bytes(std::uint64_t bytes) noexcept { taken_.bytes = bytes; }
+    void leave(base::boot_clock::time_point now = base::boot_now()) noexcept;
 
    private:
     friend class counts;
+    struct taken_parts {
+      std::uint64_t scope = 0;
+      std::uint64_t id = 0;  ///< of the record
+      std::uint64_t bytes = 0;
+      bool key = false;
+      bool record = false;
+    };
     std::shared_ptr<counts> counted_by_;  // also after the end of its quotas
-    std::uint64_t scope_ = 0;
-    std::uint64_t record_ = 0;
-    bool took_key_ = false;
+    taken_parts taken_;
   };
 
   /// What a scope has used up.
-  enum class limit : std::uint8_t { none, in_flight, new_keys, scopes };
+  enum class limit : std::uint8_t { none, in_flight, new_keys, live_records, live_bytes, scopes };
   struct answer {
     limit over = limit::none;
     milliseconds retry_after{0};
@@ -59,7 +71,10 @@ class scope_quotas {
 
   /// Whether the policy has a quota at all.
   [[nodiscard]] static bool applies_to(const route_policy& policy) noexcept {
-    return policy.quota_in_flight != 0 || policy.quota_new_keys != 0;
+    return policy.quota_in_flight != 0 || policy.quota_new_keys != 0 || limits_records(policy);
+  }
+  [[nodiscard]] static bool limits_records(const route_policy& policy) noexcept {
+    return policy.quota_live_records != 0 || policy.quota_live_bytes != 0;
   }
   /// For a claim that may be of a new key. It is known for none if a slot of its record is taken:
   /// its twin's claim is under way, or its lease is held.

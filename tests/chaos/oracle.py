@@ -4,6 +4,7 @@ import datetime
 import re
 
 from chaos.clients import problem
+from chaos.world import token_of
 
 DECLARED = {"store-lost-its-memory", "maybe-repeated"}
 ALARMS = re.compile(r"AddressSanitizer|ThreadSanitizer|runtime error:|terminate called|Assertion|"
@@ -33,7 +34,8 @@ def of_key(world, client, effects):
     allowed = 1 + acts
     if len(effects) > allowed:
         silent = undeclared(world, effects[allowed:])
-        if silent:
+        first = min(map(token_of, effects))
+        if silent and not any(first > newest for newest in world.unseen):
             yield f"doubled: {key} took effect {len(effects)} times, {allowed} allowed: {effects}"
     answered = {EFFECT.match(answer.body)[1].decode() for answer in client.answers
             if EFFECT.match(answer.body)}

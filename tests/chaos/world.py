@@ -3,6 +3,7 @@
 import asyncio
 import collections
 import contextlib
+import itertools
 import json
 import pathlib
 import re
@@ -29,6 +30,10 @@ REMOTE = {("keys", act) for act in ("list", "show", "release", "complete")}
 
 async def in_thread(action, *arguments):
     return await asyncio.get_running_loop().run_in_executor(None, action, *arguments)
+
+
+def token_of(effect):
+    return int(effect["token"] or 0)
 
 
 class LedgerService:
@@ -86,6 +91,7 @@ class World:
         self.gateways = []
         self.acts = collections.Counter()  # runs that an operator allowed of a key, "*": of all
         self.losses = []            # when what the store knew was taken from it
+        self.unseen = []            # of copies put back before a poll saw more: their last tokens
         self.deaths = []            # of what nobody killed
         self.admin = ""             # the address of an admin listener
         self.notes = []             # what disturbances did, for whoever reads of a fault
@@ -230,6 +236,19 @@ class World:
     def lost(self, what):
         self.losses.append(time.time())
         self.note(f"lost: {what}")
+
+    def newest_token(self):
+        return max(map(token_of, itertools.chain(*self.ledger.effects().values())), default=0)
+
+    def put_back(self, what, newest):
+        """A copy is put back whose last token was `newest`. A gateway tells a copy by what has been
+        granted since, and learns of that by a poll each second."""
+        self.lost(what)
+        known = time.time() - 2.5
+        granted_since = (effect for effect in itertools.chain(*self.ledger.effects().values())
+                         if token_of(effect) > newest)
+        if not any(effect["at"] < known for effect in granted_since):
+            self.unseen.append(newest)
 
     def command(self, *words, timeout=120):
         """An operator's command on the store, as its words and exit say."""

@@ -134,6 +134,8 @@ TEST(table_of_options, agrees_with_the_policy_of_the_core) {
   EXPECT_EQ(p.redact, own.redact);
   EXPECT_EQ(p.quota_in_flight, own.quota_in_flight);
   EXPECT_EQ(p.quota_new_keys, own.quota_new_keys);
+  EXPECT_EQ(p.quota_live_records, own.quota_live_records);
+  EXPECT_EQ(p.quota_live_bytes, own.quota_live_bytes);
 }
 
 TEST(answer_parts, are_values_and_headers) {
@@ -142,13 +144,16 @@ TEST(answer_parts, are_values_and_headers) {
   const auto read = load_text(
       "[defaults]\nredact = [\"/card/number\", \"header:X-Session\", \"/items/*/code\"]\n"
       "answer_pick = [\"header:Location\", \"/id\"]\n"
-      "quota_in_flight = 3\nquota_new_keys = 4\n",
+      "quota_in_flight = 3\nquota_new_keys = 4\n"
+      "quota_live_records = 5\nquota_live_bytes = \"6KiB\"\n",
       alone);
   const auto& p = read.values.defaults;
   EXPECT_EQ(p.redact, (answer_parts{{"/card/number", "/items/*/code"}, {"x-session"}}));
   EXPECT_EQ(p.pick, (answer_parts{{"/id"}, {"location"}}));
   EXPECT_EQ(p.quota_in_flight, 3u);
   EXPECT_EQ(p.quota_new_keys, 4u);
+  EXPECT_EQ(p.quota_live_records, 5u);
+  EXPECT_EQ(p.quota_live_bytes, 6u * 1024);
 }
 
 TEST(variable, is_the_flag_in_capitals) {

@@ -70,6 +70,48 @@ def test_new_keys_are_limited_by_the_second_and_repeats_are_not(start_gateway, o
     assert own_upstream.runs(late) == 1 and own_upstream.runs(key) == 1
 
 
+def test_live_records_and_their_bytes_are_limited_and_repeats_are_not(
+        start_gateway, own_upstream, store, fresh_key):
+    gateway = start_gateway(own_upstream, {
+        "gateway": {"replay_cache": "0"}, "store": store,
+        "route": [{"path": "/few", "quota_live_records": 2},
+                  {"path": "/small", "quota_live_bytes": "1KiB"}]})
+    for path, number in (("/few", 2), ("/small", None)):
+        keys = [fresh_key() for _ in range(40)]
+        firsts = [gateway.post(path, key=key, fields=ANN) for key in keys]
+        taken = [key for key, answer in zip(keys, firsts) if answer.status == 201]
+        assert 0 < len(taken) < len(keys) and (number is None or len(taken) == number)
+        for key, answer in zip(keys, firsts):
+            if key in taken:
+                assert_replay_of(gateway.post(path, key=key, fields=ANN), assert_first(answer))
+            else:
+                assert_over(answer)
+                # By default a record is kept for a day.
+                assert 80_000 < int(answer.get("Retry-After")) < 93_000
+                assert own_upstream.runs(key) == 0
+        assert_first(gateway.post(path, key=fresh_key(), fields=BEN))
+    limits = [line["limit"] for line in gateway.logged("quota-exceeded")]
+    assert limits == ["quota_live_records", "quota_live_bytes"]
+
+
+def test_the_quota_of_records_comes_back_with_the_retention(start_gateway, own_upstream,
+                                                            fresh_key):
+    gateway = start_gateway(own_upstream, {
+        "defaults": {"quota_live_records": 1, "retention": "2s"}})
+    assert_first(gateway.post(key=fresh_key()))
+    key = fresh_key()
+    wait_until(lambda: gateway.post(key=key).status == 201, what="the end of the retention")
+    assert own_upstream.runs(key) == 1
+
+
+def test_what_was_released_is_no_live_record(start_gateway, own_upstream, fresh_key):
+    gateway = start_gateway(own_upstream, {"defaults": {"quota_live_records": 1}})
+    for _ in range(3):  # a refusal of the service has no effect, and its key is free again
+        assert gateway.post(key=fresh_key(), plan={"status": 400}).status == 400
+    assert_first(gateway.post(key=fresh_key()))
+    assert_over(gateway.post(key=fresh_key()))
+
+
 def test_a_client_that_heeds_retry_after_gets_through(start_gateway, own_upstream, fresh_key):
     gateway = start_gateway(own_upstream, {"defaults": {"quota_new_keys": 2}})
     key = fresh_key()

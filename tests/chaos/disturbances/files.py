@@ -61,10 +61,11 @@ async def put_back(world, how):
         with contextlib.suppress(FileNotFoundError):
             shutil.copy(path, world.folder / f"copy-of-{path.name}")
             copies.append(path)
+    newest = world.newest_token()
     await asyncio.sleep(how["seconds"])
 
     async def change():
-        world.lost(f"restored: {how['copied']}")
+        world.put_back(f"restored: {how['copied']}", newest)
         for path in paths(world, "all"):
             if path in copies:
                 copy = world.folder / f"copy-of-{path.name}"
@@ -102,12 +103,13 @@ async def server_put_back(world, how):
         kept = server.folder / f"kept-{id(how)}"
         await in_thread(server.crash)
         await in_thread(run, "cp", "-a", str(place), str(kept))
+        newest = world.newest_token()
         await in_thread(server.start)
     await asyncio.sleep(how["seconds"])
     async with world.life(server):
         await in_thread(server.crash)
         if not accelerator:
-            world.lost("a server from a copy")
+            world.put_back("a server from a copy", newest)
         await in_thread(shutil.rmtree, place)
         kept.rename(place)
         await asyncio.sleep(how["down"])
@@ -124,10 +126,10 @@ TABLE = [
     Disturbance("files-moved", move_away, {"which": tuple(PARTS), "seconds": (0.1, 0.6, 2), **WHEN},
                 ("sqlite",)),
     Disturbance("files-put-back", put_back,
-                {"copied": ("all", "database"), "seconds": (0.5, 1.5), "by": ("move", "copy"),
+                {"copied": ("all", "database"), "seconds": (0.5, 1.5, 4), "by": ("move", "copy"),
                  "clean": (True, False), **WHEN}, ("sqlite",)),
     Disturbance("server-put-back", server_put_back,
-                {"seconds": (0.5, 1.5, 2.5), "down": (0, 1)},
+                {"seconds": (0.5, 1.5, 4), "down": (0, 1)},
                 ("postgres", "pgbouncer", "redis", "tiered")),
     Disturbance("accelerator-put-back", server_put_back,
                 {"seconds": (0.5, 1.5, 2.5), "down": (0, 1), "accelerator": (True,)}, ("tiered",)),

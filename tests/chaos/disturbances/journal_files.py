@@ -65,10 +65,11 @@ async def put_back(world, how):
     for path in paths(world, how["copied"]):
         with contextlib.suppress(FileNotFoundError):
             shutil.copy(path, copies / path.name)
+    newest = world.newest_token()
     await asyncio.sleep(how["seconds"])
 
     async def change():
-        world.lost(f"restored: {how['copied']}")
+        world.put_back(f"restored: {how['copied']}", newest)
         if how["clean"]:
             for path in paths(world, "all"):
                 path.unlink(missing_ok=True)
@@ -88,6 +89,6 @@ TABLE = [
     Disturbance("journal-moved", move_away, {"which": WHICH, "seconds": (0.1, 0.6, 2), **WHEN},
                 ("journal",)),
     Disturbance("journal-put-back", put_back,
-                {"copied": ("all", "log"), "seconds": (0.5, 1.5), "by": ("move", "copy"),
+                {"copied": ("all", "log"), "seconds": (0.5, 1.5, 4), "by": ("move", "copy"),
                  "clean": (True, False), **WHEN}, ("journal",)),
 ]
