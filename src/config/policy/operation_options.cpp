@@ -11,26 +11,26 @@ using namespace values;
 
 namespace {
 
-constexpr std::array<std::string_view, 18> operation_names{"answer",
-                                                           "backoff",
-                                                           "backoff_max",
-                                                           "lease",
-                                                           "retention",
-                                                           "unknown_retention",
-                                                           "on_busy",
-                                                           "wait",
-                                                           "unknown",
-                                                           "effect",
-                                                           "store_failure",
-                                                           "exception",
-                                                           "max_answer_body",
-                                                           "upstream_timeout",
-                                                           "answer_pick",
-                                                           "redact",
-                                                           "quota_in_flight",
-                                                           "quota_new_keys",
-                                                           "quota_live_records",
-                                                           "quota_live_bytes"};
+constexpr auto operation_names = std::to_array<std::string_view>({"answer",
+                                                                  "backoff",
+                                                                  "backoff_max",
+                                                                  "lease",
+                                                                  "retention",
+                                                                  "unknown_retention",
+                                                                  "on_busy",
+                                                                  "wait",
+                                                                  "unknown",
+                                                                  "effect",
+                                                                  "store_failure",
+                                                                  "exception",
+                                                                  "max_answer_body",
+                                                                  "upstream_timeout",
+                                                                  "answer_pick",
+                                                                  "redact",
+                                                                  "quota_in_flight",
+                                                                  "quota_new_keys",
+                                                                  "quota_live_records",
+                                                                  "quota_live_bytes"});
 
 std::string policy_name_complaint(std::string_view name) {
   const bool plain =
