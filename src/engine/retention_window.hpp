@@ -10,6 +10,7 @@
 #include <onceguard/record.hpp>
 
 #include "base/clock.hpp"
+#include "base/for_ever.hpp"
 
 namespace onceguard {
 
@@ -24,9 +25,8 @@ class retention_window {
  public:
   using moment = base::boot_clock::time_point;
 
-  /// Longer retentions count as a hundred years.
   explicit retention_window(milliseconds retention) noexcept
-      : width_(std::clamp(retention.count(), std::int64_t{1}, longest.count()) / parts + 1) {}
+      : width_(base::bounded(retention).count() / parts + 1) {}
 
   void add(std::uint64_t bytes, moment now) noexcept {
     auto& part = bucket(advance(now));
@@ -62,7 +62,6 @@ class retention_window {
 
  private:
   static constexpr std::int64_t parts = 16;
-  static constexpr milliseconds longest{std::int64_t{100} * 365 * 24 * 3'600'000};
 
   static std::int64_t milliseconds_of(moment now) noexcept {
     return std::chrono::duration_cast<milliseconds>(now.time_since_epoch()).count();
