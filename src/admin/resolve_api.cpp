@@ -103,7 +103,6 @@ resolution resolution_of_listed(act which, const resolve_request& wanted, const 
   const auto bound = resolution_of_seen(seen);
   out.token = bound.token;
   out.revision = bound.revision;
-  out.keep_completed = which == act::release || seen.state != observed_state::completed;
   return out;
 }
 

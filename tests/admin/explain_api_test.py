@@ -47,6 +47,17 @@ def test_it_says_what_the_gateway_then_does(explained, fresh_key):
     assert explain(method="GET", key=key)["verdict"] == "passes"
 
 
+def test_a_record_is_compared_by_the_rule_that_it_was_made_with(explained, fresh_key):
+    gateway, _, explain = explained
+    key = fresh_key()
+    assert gateway.post(key=key, body=BODY.encode()).status == 201
+    gateway.reload({**gateway.config, "defaults": {"fingerprint": "json"}})
+    gateway.logged("reloaded")
+    said = explain(key=key)
+    assert (said["verdict"], said["same_request"]) == ("replay", True)
+    assert explain(key=key, body='{"amount":2}')["verdict"] == "mismatch"
+
+
 @pytest.mark.parametrize("url, verdict", [("/charges", "unknown"), ("/again", "run")])
 def test_what_is_unknown_is_held_or_run_again_as_the_route_says(explained, fresh_key, url, verdict):
     gateway, _, explain = explained

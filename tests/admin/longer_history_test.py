@@ -126,10 +126,12 @@ def test_what_is_scraped_is_seen(begin_admin, fresh_key, tmp_path):
     (answer_of(b'{"status":"error","errorType":"timeout","error":"query timed out"}', "503 No"),
      502, "status 503, it refused: query timed out"),
     (answer_of(b"", "401 No"), 502, "status 401"),
+    (answer_of(b'{"status":"partial","data":{"resultType":"matrix","result":[]}}'), 502,
+     "none of Prometheus's"),
     (answer_of(b"[" * 5_000_000), 502, "a long answer came"),
     (b"SSH-2.0-x\r\n", 502, "no HTTP answer came"),
     (answer_of(b"x" * 10)[:-5], 502, "the answer broke off")],
-    ids=["markup", "vector", "refusal", "unauthorised", "long", "ssh", "half"])
+    ids=["markup", "vector", "refusal", "unauthorised", "partial", "long", "ssh", "half"])
 def test_what_is_no_history_is_said(begin_admin, data, status, why):
     stand_in = Answering(data)
     try:

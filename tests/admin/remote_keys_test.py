@@ -112,6 +112,12 @@ def test_a_key_is_released_and_runs_again(running, remote, keys):
     assert gateway.post("/refunds", key=keys[2]).status == 201
 
 
+def test_what_was_not_completed_is_released_and_not_deleted(running, remote, keys):
+    gateway, _ = running
+    assert remote("keys", "release", keys[2], "--reason", "x").returncode == 0
+    assert {line["action"] for line in gateway.logged("audit", 2)} == {"release"}
+
+
 def test_the_release_of_an_answer_returns_when_no_cache_has_it(running, remote, keys):
     gateway, _ = running
     done = remote("keys", "release", keys[0], "--reason", "ticket 17")

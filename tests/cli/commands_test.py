@@ -1,6 +1,7 @@
 """The program's face: versions, help, exit codes and what is said about a wrong configuration."""
 
 import json
+import os
 import re
 import sqlite3
 import subprocess
@@ -10,12 +11,14 @@ import pytest
 COMMANDS = [["gateway"], ["demo"], ["check"], ["explain"], ["keys"], ["keys", "list"],
             ["keys", "show"], ["keys", "release"], ["keys", "complete"], ["stats"], ["sweep"],
             ["migrate"], ["backup"], ["restore"]]
+# With nothing else in the environment but which bug is planted.
+PLANTED = {name: os.environ[name] for name in ("PLANTED_BUG",) if name in os.environ}
 UPSTREAM = ["--upstream", "http://127.0.0.1:9"]
 
 
 def run(onceguard, *arguments, **environment):
     return subprocess.run([str(onceguard), *arguments], capture_output=True, text=True,
-                          timeout=60, check=False, env=environment)
+                          timeout=60, check=False, env=PLANTED | environment)
 
 
 def test_the_version(onceguard):

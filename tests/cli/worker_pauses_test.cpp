@@ -37,5 +37,21 @@ TEST(worker_pauses, are_for_all_workers_of_the_name) {
   end.request_stop();
 }
 
+TEST(worker_pauses, let_nothing_begin) {
+  worker_pauses pauses;
+  pauses.pause("bills");
+  std::stop_source end;
+  std::atomic<int> begun = 0;
+  const auto count = [&begun](const std::stop_token&) { return ++begun; };
+  std::jthread paused([&] { pauses.run("bills", end.get_token(), count); });
+  // As many turns of others as a worker needs that does not heed the pause.
+  for (int turn = 0; turn < 1'000; ++turn) {
+    std::jthread([&] { pauses.run("others", end.get_token(), count); }).join();
+  }
+  end.request_stop();
+  paused.join();
+  EXPECT_EQ(begun, 1'000);
+}
+
 }  // namespace
 }  // namespace onceguard::cli::services
