@@ -110,7 +110,9 @@ def is_declared(before, was):
 
 def is_torn(before, was, after):
     """Whether a part of the expression belongs to an operator outside, which the switch's own
-    parentheses would take from it: `a && b` of `a && b == c`."""
+    parentheses would take from it (`a && b` of `a && b == c`), or it stands within a literal."""
+    if len(re.findall(r"""(?<![\\'])\"""", before.rpartition("\n")[2])) % 2 == 1:
+        return True
     bare = re.sub(r"""\"(\\.|[^"\\])*\"|'(\\.|[^'\\])'""", '""', was)
     while (inner := re.sub(r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}", "_", bare)) != bare:
         bare = inner
@@ -176,7 +178,7 @@ def places_of(mutants, errors):
             continue
         end = begin + len(mutant.was)
         if mutant.form == "expression" and is_torn(text[:begin], mutant.was, text[end:]):
-            errors.append(f"{mutant}: `was` is a part that means another thing alone")
+            errors.append(f"{mutant}: `was` is a part that means another thing alone, or of a literal")
             continue
         places[mutant.file].append((begin, end, mutant))
     for found in places.values():

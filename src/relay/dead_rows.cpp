@@ -17,11 +17,13 @@ constexpr std::string_view read_rows =
     " ELSE 0 END FROM {t} WHERE dead_since IS NOT NULL";
 
 /// Dead since then, and held by nobody who consumes the dead letters.
-constexpr std::string_view as_seen =
-    " WHERE id = $1 AND dead_since IS NOT NULL"
-    " AND CASE WHEN isfinite(dead_since) THEN (extract(epoch FROM dead_since) * 1000000)::bigint"
-    " ELSE 0 END = $2"
-    " AND (held_by IS NULL OR visible_at IS NULL OR visible_at <= now()) RETURNING id";
+std::string as_seen() {
+  const std::string unheld = "(held_by IS NULL OR visible_at IS NULL OR visible_at <= now())";
+  return " WHERE id = $1 AND dead_since IS NOT NULL"
+         " AND CASE WHEN isfinite(dead_since)"
+         " THEN (extract(epoch FROM dead_since) * 1000000)::bigint ELSE 0 END = $2 AND " +
+         unheld + " RETURNING id";
+}
 
 dead_row row_of(const queue::rows& read, int row) {
   dead_row out;
@@ -97,13 +99,13 @@ result<bool> dead_rows::revive(const dead_row& seen) {
   const auto statement =
       "WITH revived AS (UPDATE {t} SET dead_since = NULL, visible_at = NULL, held_by = NULL,"
       " in_front = true, failures = 0" +
-      std::string(as_seen) + ") SELECT id, pg_catalog.pg_notify(" +
-      queue::channel_expression(table_) + ", '')::text FROM revived";
+      as_seen() + ") SELECT id, pg_catalog.pg_notify(" + queue::channel_expression(table_) +
+      ", '')::text FROM revived";
   return change(statement, seen);
 }
 
 result<bool> dead_rows::drop(const dead_row& seen) {
-  return change("DELETE FROM {t}" + std::string(as_seen), seen);
+  return change("DELETE FROM {t}" + as_seen(), seen);
 }
 
 }  // namespace onceguard::relay

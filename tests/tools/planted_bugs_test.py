@@ -47,6 +47,8 @@ def test_all_bugs_are_in_their_places():
     ("if (", "a == 0", " && b)", False),
     ("x || ", "a && b", ";", False),
     ("x && (", "a || b", ")", False),
+    ('f("a = 1', " AND b = 2", ' AND c");', True),
+    ('f("a", ', '"b" + c', ");", False),
 ])
 def test_a_part_that_means_another_thing_alone_is_refused(before, was, after, torn):
     assert planted_bugs.is_torn(before, was, after) == torn
