@@ -34,6 +34,8 @@ SEAMS = [
     ("src/store/postgres/schema.cpp", "hash.part(text)", "hash.part(planted::text(text))"),
     ("src/store/postgres/schema.cpp", "out += text;", "out += planted::text(text);"),
     ("src/store/postgres/schema.cpp", "std::string(one.sql)", "planted::text(one.sql)"),
+    ("src/store/postgres/migration_session.cpp", "find_key_index.text",
+     "planted::text(find_key_index.text)"),
     ("src/store/postgres/connection/session_setup.cpp", "each->text,",
      "planted::text(each->text).c_str(),"),
     ("src/store/postgres/connection/connection.cpp", "each.sent->text)",

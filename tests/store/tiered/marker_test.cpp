@@ -33,6 +33,22 @@ TEST_F(tiered_marker_test, a_lease_that_an_operator_ends_is_free_though_its_mark
   one.fast->resolves = health::well;
 }
 
+TEST_F(tiered_marker_test, a_lease_that_ended_without_a_notice_is_soon_asked_about) {
+  process one(*this);
+  one.wait_until_trusted();
+  const auto request = claim_of("k");
+  one.caller->leased(request);
+  ASSERT_EQ(truth_caller_.resolve(forced(request)).outcome, resolve_outcome::done);
+  ASSERT_EQ(one.caller->claim(claim_of("k")).kind, verdict_kind::busy);
+  wait_until("the word of the truth",
+             [&] { return one.caller->claim(claim_of("k")).kind == verdict_kind::run; });
+  wait_until("the marker to go", [&] {
+    one.store->poll_now();
+    const auto left = copy_of(request);
+    return !left || left->state == observed_state::released;
+  });
+}
+
 TEST_F(tiered_marker_test, a_repeated_claim_keeps_the_marker_of_its_first_sending) {
   process one(*this), other(*this);
   const auto request = claim_of("k");
