@@ -178,7 +178,7 @@ def places_of(mutants, errors):
             continue
         end = begin + len(mutant.was)
         if mutant.form == "expression" and is_torn(text[:begin], mutant.was, text[end:]):
-            errors.append(f"{mutant}: `was` is a part that means another thing alone, or of a literal")
+            errors.append(f"{mutant}: `was` means another thing alone, or is a part of a literal")
             continue
         places[mutant.file].append((begin, end, mutant))
     for found in places.values():

@@ -77,9 +77,11 @@ asio::awaitable<claim_result> claim_attempt::wait_for_twin() {
       }
       auto out = co_await attempt_within_quota();
       if (concerns_all(out.outcome.kind)) engine_.announce(op_, out.outcome);
-      // The twin may have just released the key, and still hold its part of the quota.
-      const bool waits =
-          out.outcome.kind == outcome_kind::busy || out.outcome.kind == outcome_kind::over_quota;
+      // The twin may have just released the key, and still hold its part of the quota. For records
+      // that have to expire nobody waits here.
+      const bool waits = out.outcome.kind == outcome_kind::busy ||
+                         (out.outcome.kind == outcome_kind::over_quota &&
+                          out.outcome.retry_after <= milliseconds(1'000));
       if (!waits || base::boot_now() >= until) co_return out;
     }
     give_back_room();

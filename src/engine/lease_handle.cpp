@@ -255,6 +255,7 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
   // longer.
   auto out = plain_outcome(outcome_kind::unrecorded);
   out.settled_as = request.kind;
+  if (request.kind == settle_kind::release) quota.drop_record();
   if (request.answer && op.answer_room != nullptr) {
     granter.behind.settle(io, request, std::string(op.upstream), std::move(*op.answer_room));
   } else {

@@ -26,7 +26,7 @@ class retention_window {
   using moment = base::boot_clock::time_point;
 
   explicit retention_window(milliseconds retention) noexcept
-      : width_(base::bounded(retention).count() / parts + 1) {}
+      : width_(std::max<std::int64_t>(base::bounded(retention).count(), 0) / parts + 1) {}
 
   void add(std::uint64_t bytes, moment now) noexcept {
     auto& part = bucket(advance(now));

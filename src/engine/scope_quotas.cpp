@@ -132,11 +132,13 @@ scope_quotas::counts::counted* scope_quotas::counts::find(std::uint64_t scope,
       by_scope_.erase(idle_.back().scope);
       idle_.pop_back();
     }
-    idle_.push_front({scope, 0, policy.quota_new_keys, most, now, nullptr});
+    entries fresh;  // so that no list has what the map could not take
+    fresh.push_front({scope, 0, policy.quota_new_keys, most, now, nullptr});
     if (limits_records(policy)) {
-      idle_.front().left = std::make_unique<retention_window>(policy.retention);
+      fresh.front().left = std::make_unique<retention_window>(policy.retention);
     }
-    by_scope_.emplace(scope, idle_.begin());
+    by_scope_.emplace(scope, fresh.begin());
+    idle_.splice(idle_.begin(), fresh);
     return &idle_.front();
   }
   auto& found = *known->second;
@@ -196,10 +198,13 @@ scope_quotas::answer scope_quotas::counts::over_records(const counted& entry,
   const std::uint64_t bytes = policy.quota_live_bytes;
   const auto few = [&](const stored_amount& one) { return records == 0 || one.records < records; };
   const auto small = [&](const stored_amount& one) { return bytes == 0 || one.bytes < bytes; };
-  if (const auto wait = entry.left->wait_until(few, now)) return {limit::live_records, *wait, {}};
-  if (const auto wait = entry.left->wait_until(small, now)) return {limit::live_bytes, *wait, {}};
+  const auto both = [&](const stored_amount& one) { return few(one) && small(one); };
+  const auto stored = entry.left->stored(now);
+  if (const auto wait = entry.left->wait_until(both, now)) {
+    return {few(stored) ? limit::live_bytes : limit::live_records, *wait, {}};
+  }
   // What runs leaves a record, too, or is released soon.
-  auto with_running = entry.left->stored(now);
+  auto with_running = stored;
   with_running.records += entry.in_flight;
   if (!few(with_running)) return {limit::live_records, soon, {}};
   return {};

@@ -87,6 +87,17 @@ TEST_F(quotas_of_records, count_bytes) {
   EXPECT_EQ(complete(about(1), policy), limit::live_bytes);
 }
 
+TEST_F(quotas_of_records, say_when_no_limit_is_in_the_way) {
+  const auto policy = granting_records(2, 1'000);
+  EXPECT_EQ(complete(about(1), policy, 10), limit::none);
+  now += seconds(8);
+  EXPECT_EQ(complete(about(1), policy, 2'000), limit::none);
+  EXPECT_EQ(complete(about(1), policy), limit::live_records);
+  EXPECT_GE(wait, seconds(16)) << "until the first is over the second's bytes are still there";
+  now += seconds(10);
+  EXPECT_EQ(complete(about(1), policy), limit::live_bytes);
+}
+
 TEST_F(quotas_of_records, count_no_record_that_was_released_and_no_repeat) {
   const auto policy = granting_records(1);
   for (int time = 0; time < 3; ++time) {
@@ -163,6 +174,17 @@ TEST_F(engine_over_faults, a_record_counts_once_whatever_becomes_of_it_unless_it
   counted_work w;
   EXPECT_EQ(execute(w, op("second")).kind, outcome_kind::ran);
   EXPECT_EQ(execute(w, op("third")).kind, outcome_kind::over_quota);
+}
+
+TEST_F(engine_over_faults, a_release_that_the_store_takes_later_leaves_no_record) {
+  policy.quota_live_records = 1;
+  store.fail(store_call::settle, store_fault::before);
+  counted_work releasing;
+  releasing.ends = settle_kind::release;
+  EXPECT_EQ(execute(releasing, op("released")).kind, outcome_kind::unrecorded);
+  store.heal_all();
+  counted_work w;
+  EXPECT_EQ(execute(w, op("other")).kind, outcome_kind::ran);
 }
 
 TEST_F(engine_over_faults, a_record_that_nobody_settled_counts_too) {
