@@ -102,7 +102,8 @@ resolution resolution_of_listed(act which, const resolve_request& wanted, const 
   auto out = resolution_of(which, wanted, seen.id, &seen, params);
   const auto bound = resolution_of_seen(seen);
   out.token = bound.token;
-  out.revision = bound.revision;
+  out.revision = bound.revision;  // of what failed there is none, and it may be completed, too
+  out.keep_completed = which == act::release || seen.state != observed_state::completed;
   return out;
 }
 

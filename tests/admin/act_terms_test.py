@@ -3,6 +3,8 @@
 import json
 import threading
 
+import pytest
+
 from admin.api_test import act, make_unknown, record_of
 from support.waiting import wait_until
 
@@ -22,12 +24,17 @@ def test_a_delete_keeps_what_was_completed_meanwhile(begin_admin, fresh_key):
     assert [one["state"] for one in admin.records(f"key={key}")] in ([], ["released"])
 
 
-def test_a_selection_deletes_no_answer_that_came_meanwhile(begin_admin, fresh_key):
+@pytest.mark.parametrize("path, status, state", [("/charges", 500, "unknown"),
+                                                ("/fails", 503, "failed")])
+def test_a_selection_deletes_no_answer_that_came_meanwhile(begin_admin, fresh_key, path, status,
+                                                           state):
     """Whatever another operator completes between the listing and the act keeps its answer."""
-    gateway, admin = begin_admin()
+    gateway, admin = begin_admin({"route": [
+        {"path": "/fails", "outcome": {"503": "fail"}, "backoff": "10m", "backoff_max": "10m"},
+        {"path": "/"}]})
     keys = [fresh_key() for _ in range(60)]
     for key in keys:
-        make_unknown(gateway, key)
+        assert gateway.post(path, key=key, plan={"status": status}).status == status
     records = {key: record_of(admin, key) for key in keys}
     completed = []
 
@@ -41,7 +48,7 @@ def test_a_selection_deletes_no_answer_that_came_meanwhile(begin_admin, fresh_ke
     other = threading.Thread(target=complete)
     other.start()
     done = admin.post("/api/records/delete", {
-        "reason": "a test", "filter": {"state": ["unknown"]}, "dry_run": False, "force": True,
+        "reason": "a test", "filter": {"state": [state]}, "dry_run": False, "force": True,
         "wait": False})
     other.join(60)
     assert done.status == 200, done.body

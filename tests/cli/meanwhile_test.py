@@ -78,6 +78,14 @@ def test_a_record_that_changed_meanwhile_is_left_alone(store, key, words, meanwh
     assert store.state(key).startswith(state)
 
 
+def test_a_completion_of_what_had_failed_is_left_alone(store, key):
+    store.shell(key, "exit 4")
+    assert store.state(key).startswith("failed")
+    said = change_amid(store, key, ["release"], complete)
+    assert "it was completed just now" in said, said
+    assert store.state(key).startswith("completed")
+
+
 def test_a_completion_of_a_later_lease_is_left_alone(store, key):
     store.shell(key, "true")
     assert store.state(key).startswith("completed")
