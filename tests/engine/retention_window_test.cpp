@@ -65,7 +65,7 @@ TEST_F(window_of_sixteen_seconds, says_when_there_is_room) {
   add();
   EXPECT_EQ(until_less_than(4), milliseconds(0));
   // The two of one moment go together.
-  for (const std::uint64_t less : {3, 2}) {
+  for (const std::uint64_t less : {3U, 2U}) {
     const auto after = now + until_less_than(less);
     EXPECT_GT(after, now);
     EXPECT_LT(window.stored(after).records, less);
