@@ -221,7 +221,7 @@ asio::awaitable<outcome> lease_handle::state::settle(settle_terms terms) {
   if (request.kind == settle_kind::abandon || request.kind == settle_kind::release) {
     stop_renewing();
   }
-  if (request.kind == settle_kind::complete && request.answer) {
+  if (quota.taken() && request.kind == settle_kind::complete && request.answer) {
     quota.keep_bytes(size_of(*request.answer));
   }
   const auto until = base::boot_now() + granter.params.settle_wait;

@@ -46,7 +46,11 @@ class scope_quotas {
     void drop_record() noexcept { taken_.record = false; }
     /// Of the answer that the record keeps.
     void keep_bytes(std::uint64_t bytes) noexcept { taken_.bytes = bytes; }
-    void leave(base::boot_clock::time_point now = base::boot_now()) noexcept;
+    /// Without a slot, which is so on most routes, no clock is read.
+    void leave() noexcept {
+      if (taken()) leave(base::boot_now());
+    }
+    void leave(base::boot_clock::time_point now) noexcept;
 
    private:
     friend class counts;
