@@ -5,6 +5,7 @@ import os
 import pathlib
 import signal
 import socket
+import sqlite3
 import subprocess
 import uuid
 
@@ -101,6 +102,32 @@ def test_a_successor_elsewhere_leaves_no_socket_behind(start):
         service.process = Descendant(service.events("handed-over")[-1]["pid"])
         assert process.wait(60) == 0
         assert not os.path.exists(former)
+        with service.client() as client:
+            assert client.run(key=fresh())
+
+
+def has(process, mask, number):
+    """Whether the signal is in that mask of /proc: SigCgt, which are caught, ShdPnd, which wait."""
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+    line = next(line for line in status.splitlines() if line.startswith(f"{mask}:"))
+    return int(line.split()[1], 16) >> (number - 1) & 1
+
+
+def test_signals_of_the_start_are_carried_out_when_it_is_over(start):
+    with adopting_orphans():
+        service = start(started=False)
+        with contextlib.closing(sqlite3.connect(service.store.partition(":")[2])) as locked:
+            locked.execute("BEGIN EXCLUSIVE")
+            process = service.begin()
+            wait_until(lambda: has(process, "SigCgt", signal.SIGUSR2), 60, "the handlers")
+            for number in (signal.SIGHUP, signal.SIGUSR2):
+                process.send_signal(number)
+                wait_until(lambda: not has(process, "ShdPnd", number), 60, "the signal's end")
+            assert not service.events("serving"), "the start is over"
+        wait_until(lambda: service.events("handed-over"), 60, "the hand-over")
+        service.process = Descendant(service.events("handed-over")[-1]["pid"])
+        assert process.wait(60) == 0
+        assert service.events("reloaded")
         with service.client() as client:
             assert client.run(key=fresh())
 

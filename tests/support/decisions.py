@@ -193,14 +193,19 @@ class DecisionService:
 
     def start(self, environment=(), **how):
         started = len(self.events("serving"))
+        self.begin(environment, **how)
+        wait_until(lambda: self.is_ready(started), 30, "the decision service")
+        return self
+
+    def begin(self, environment=(), **how):
+        """The process, which is not waited for."""
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", "--", self.binary, self.command, "--config",
                  self.config_path, *self.options], stdin=subprocess.DEVNULL, stdout=log,
                 stderr=log, env={**clean_environment(), **dict(environment)}, cwd=self.folder,
                 **how)
-        wait_until(lambda: self.is_ready(started), 30, "the decision service")
-        return self
+        return self.process
 
     def is_ready(self, started):
         assert self.process.poll() is None, self.log()

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <boost/asio/post.hpp>
+
 #include "base/log.hpp"
 #include "cli/log/log_file.hpp"
 
@@ -17,13 +19,14 @@ running_decisions::running_decisions(const given_flags& given, config::settings 
   signals_.begin();
 }
 
-signal_hooks running_decisions::hooks() {
-  const auto locked = [this](void (running_decisions::*reaction)()) {
-    return [this, reaction] {
-      const std::lock_guard lock(mutex_);
-      (this->*reaction)();
-    };
+std::function<void()> running_decisions::locked(void (running_decisions::*reaction)()) {
+  return [this, reaction] {
+    const std::lock_guard lock(mutex_);
+    (this->*reaction)();
   };
+}
+
+signal_hooks running_decisions::hooks() {
   return {.status =
               [this] {
                 const std::lock_guard lock(mutex_);
@@ -40,7 +43,8 @@ void running_decisions::serve(const parts* service) {
   service_ = service;
   if (service == nullptr) return;
   signals_.say_ready();
-  if (stop_requested()) service->server.drain();
+  if (stop_requested()) return service->server.drain();
+  boost::asio::post(signals_.io(), locked(&running_decisions::react_to_early_signals));
 }
 
 // ---- on the thread of the signals, under the mutex
@@ -48,6 +52,11 @@ void running_decisions::serve(const parts* service) {
 std::string running_decisions::status() const {
   if (service_ == nullptr) return "starting";
   return "answering clients at " + service_->server.local().text();
+}
+
+void running_decisions::react_to_early_signals() {
+  if (std::exchange(reload_waits_, false)) reload();
+  if (std::exchange(upgrade_waits_, false)) upgrade();
 }
 
 void running_decisions::drain() {
@@ -58,7 +67,6 @@ void running_decisions::drain() {
 /// Why this process must not be replaced while it runs; empty: it may.
 std::string running_decisions::upgrade_refusal() const {
   if (stop_requested()) return "the service drains";
-  if (service_ == nullptr) return "the start is not over";
   return succession_.refusal(service_->shares_store);
 }
 
@@ -66,6 +74,10 @@ void running_decisions::upgrade() {
   const auto refuse = [](const std::string& why) {
     base::log(base::event::upgrade_refused, {{"why", why}});
   };
+  if (service_ == nullptr && !stop_requested()) {
+    upgrade_waits_ = true;
+    return;
+  }
   if (const auto why = upgrade_refusal(); !why.empty()) return refuse(why);
   succession::inheritance left;
   left.serve = running_.serve.listen.text();
@@ -100,7 +112,10 @@ void running_decisions::hand_over(const succession::word& successor) {
 }
 
 void running_decisions::reload() {
-  if (service_ == nullptr) return;
+  if (service_ == nullptr) {
+    reload_waits_ = true;
+    return;
+  }
   const bool taken = take_configuration();
   base::log(taken ? base::event::reloaded : base::event::reload_refused, {{"by", "SIGHUP"}});
 }

@@ -1,5 +1,6 @@
 // The decision service as its signals find it.
 #pragma once
+#include <functional>
 #include <mutex>
 #include <string>
 
@@ -29,24 +30,30 @@ class running_decisions {
   ~running_decisions() { signals_.end(); }
 
   [[nodiscard]] std::stop_token stopping() const { return signals_.stop().get_token(); }
-  /// From now on signals concern it; null: not any more.
+  /// From now on signals concern it; null: not any more. Those of the start were kept for it.
   void serve(const parts* service);
 
  private:
   [[nodiscard]] std::string status() const;
   [[nodiscard]] std::string upgrade_refusal() const;
+  void react_to_early_signals();
   void drain();
   void upgrade();
   void hand_over(const succession::word& successor);
   void reload();
   [[nodiscard]] bool take_configuration();
+  /// The reaction, under the mutex.
+  [[nodiscard]] std::function<void()> locked(void (running_decisions::*reaction)());
   [[nodiscard]] signal_hooks hooks();
   [[nodiscard]] bool stop_requested() const { return signals_.stop().stop_requested(); }
 
   const given_flags& given_;
   const config::settings running_;
   std::mutex mutex_;
-  const parts* service_ = nullptr;  // under the mutex
+  // Under the mutex.
+  const parts* service_ = nullptr;
+  bool reload_waits_ = false;  // for the end of the start
+  bool upgrade_waits_ = false;
   run_signals signals_;
   succession succession_;
 };

@@ -213,9 +213,9 @@ std::optional<request> act::replace(const reading& seen, record stored, write_ca
   pending_ = {};
   pending_.record = stored;
   pending_.first = continues ? seen.stored->first : context_.time.next_first(seen.now);
-  const bool same_lease = seen.stored && seen.stored->record.token == stored.token &&
-                          seen.stored->record.claim_id == stored.claim_id;
-  pending_.writes = same_lease ? seen.stored->writes + 1 : 1;
+  // A late settle may rebuild the record of an earlier lease, whose first writes others have seen.
+  const auto beyond_earlier = why == write_cause::claim ? 1 : pending_.first;
+  pending_.writes = seen.stored ? seen.stored->writes + 1 : beyond_earlier;
   cut(pending_.record);
   auto bytes = pending_;
   bytes.record = undated(std::move(bytes.record), seen.now);

@@ -118,6 +118,29 @@ TEST_F(dynamodb_lease_test, a_renewal_ends_what_a_sweep_has_watched) {
   EXPECT_EQ(gateway->caller->claim(claim_of("k")).kind, verdict_kind::busy);
 }
 
+TEST_F(dynamodb_lease_test, a_lease_whose_record_a_late_settle_rebuilds_is_watched_anew) {
+  const auto holder = begin();
+  const auto other = begin();
+  auto request = claim_of("k");
+  request.unknown_retention = 60 * second;
+  const auto held = holder->caller->leased(request);
+  EXPECT_EQ(other->caller->claim(claim_of("k")).kind, verdict_kind::busy);
+  auto later = claim_of("k");
+  later.unknown_retention = request.unknown_retention;
+  for (const bool claims : {true, false}) {
+    holder->clock.advance(lease_length + request.unknown_retention);
+    other->clock.advance(lease_length + request.unknown_retention);
+    if (claims) holder->caller->leased(later);
+  }
+  const auto end = settle_of(request, held, settle_kind::abandon);
+  EXPECT_EQ(holder->caller->settle(end).outcome, settle_outcome::incident);
+  resolution release;
+  release.id = request.id;
+  EXPECT_EQ(other->caller->resolve(release).outcome, resolve_outcome::running);
+  other->clock.advance(request.about->run_timeout);
+  EXPECT_EQ(other->caller->resolve(release).outcome, resolve_outcome::done);
+}
+
 TEST_F(dynamodb_lease_test, a_back_off_is_watched_as_well) {
   const auto holder = begin();
   const auto request = claim_of("k");

@@ -25,7 +25,7 @@ struct piece_set {
 struct lease_mark {
   onceguard::token token = 0;
   onceguard::claim_id claim_id{};
-  std::uint64_t writes = 0;  ///< of this lease, its renewals among them
+  std::uint64_t writes = 0;  ///< of the record: grows with each, over all its leases
   friend bool operator==(const lease_mark&, const lease_mark&) = default;
 };
 /// "TOKEN-CLAIM_ID-WRITES"
