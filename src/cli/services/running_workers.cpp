@@ -25,9 +25,9 @@ int rounds::run(const work& one, const std::stop_token& stop) {
   std::optional<config::settings> former;
   while (true) {
     std::stop_source round;
-    {
-      const std::lock_guard lock(mutex_);
-      round_ = round;
+    if (auto before = begin(round)) {
+      former = std::move(before);
+      base::log(base::event::reloaded, {{"by", "SIGHUP"}});
     }
     const std::stop_callback ends(stop, [&round] { round.request_stop(); });
     const int code = one(current_, round);
@@ -36,20 +36,22 @@ int rounds::run(const work& one, const std::stop_token& stop) {
       if (!former) return code;
       refuse();
       current_ = *std::exchange(former, std::nullopt);
-      continue;
+    } else if (!has_next()) {
+      return code;
     }
-    auto before = current_;
-    if (!take_next()) return code;
-    former = std::move(before);
-    base::log(base::event::reloaded, {{"by", "SIGHUP"}});
   }
 }
 
-bool rounds::take_next() {
+std::optional<config::settings> rounds::begin(const std::stop_source& round) {
   const std::lock_guard lock(mutex_);
-  if (!next_) return false;
-  current_ = *std::exchange(next_, std::nullopt);
-  return true;
+  round_ = round;
+  if (!next_) return std::nullopt;
+  return std::exchange(current_, *std::exchange(next_, std::nullopt));
+}
+
+bool rounds::has_next() {
+  const std::lock_guard lock(mutex_);
+  return next_.has_value();
 }
 
 void rounds::reload() {

@@ -36,8 +36,10 @@ class rounds {
   void reload();
 
  private:
-  /// Whether there are new tables, which are the current ones then.
-  [[nodiscard]] bool take_next();
+  /// The round that a reload ends from now on. Tables that were read since the last one began, or
+  /// during the start, are the current ones then; returns the former.
+  [[nodiscard]] std::optional<config::settings> begin(const std::stop_source& round);
+  [[nodiscard]] bool has_next();
   void refuse();
 
   const given_flags& given_;
