@@ -117,7 +117,7 @@ struct operation : scoped_operation {
   /// Claim into `started`: lease_handle::dispatch must follow before the work begins.
   bool into_started = false;
   /// A stop request means that the caller has disconnected: a claim that waits for a running twin
-  /// ends.
+  /// ends, and no lease of an earlier try of the claim is ended any more.
   std::stop_token caller;
 };
 

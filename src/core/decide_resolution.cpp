@@ -36,13 +36,17 @@ resolve_decision decide_resolution(const record* stored, const resolution& reque
     out.outcome = resolve_outcome::changed;
     return out;
   }
-  // A holder that came back renewed its lease under the same token, and may have worked since.
+  // A revision is of a look at an unsettled record. Since then its holder may have come back: it
+  // renewed its lease under the same token, and may have worked, or it said that nothing took
+  // effect.
   const auto present = revision.value_or(stored->deadline_lease);
-  if (unsettled(*stored) && request.revision && *request.revision != present) {
+  const bool came_back = request.revision && (stored->state == record_state::failed ||
+                                              (unsettled(*stored) && *request.revision != present));
+  if (came_back) {
     out.outcome = resolve_outcome::changed;
     return out;
   }
-  // A revision is of a look at an unsettled record: its holder has come back since, and completed.
+  // Or its holder completed.
   const bool keeps_completed = request.keep_completed || request.revision;
   if (stored->state == record_state::completed && !request.completed && keeps_completed) {
     out.outcome = resolve_outcome::already_completed;

@@ -177,8 +177,8 @@ asio::awaitable<std::optional<claim_result>> claim_attempt::claim_once() {
 /// Who has the lease that the claim met. Looked for once: who comes later is no earlier try.
 asio::awaitable<record_holder> claim_attempt::holder_met() {
   if (knows_holder_) co_return record_holder::another;
-  const auto holder =
-      co_await end_earlier_try(engine_.records, op_.id, *op_.claim, engine_.params.store_timeout);
+  const auto holder = co_await end_earlier_try(engine_.records, op_.id, *op_.claim, op_.caller,
+                                               engine_.params.store_timeout);
   if (!holder) co_return record_holder::another;
   knows_holder_ = *holder == record_holder::another;
   co_return *holder;

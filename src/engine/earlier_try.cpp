@@ -27,6 +27,7 @@ bool is_try_of(const claim_id& holder, const claim_id& repeated) {
 
 boost::asio::awaitable<result<record_holder>> end_earlier_try(store& records, record_id id,
                                                               claim_id repeated,
+                                                              std::stop_token caller,
                                                               milliseconds timeout) {
   auto found = co_await records.find(id, timeout);
   if (!found) co_return std::move(found).error();
@@ -37,6 +38,8 @@ boost::asio::awaitable<result<record_holder>> end_earlier_try(store& records, re
                       stored.state == record_state::probing;
   if (!leased) co_return record_holder::nobody;
   if (!is_try_of(stored.claim_id, repeated)) co_return record_holder::another;
+  const bool abandoned = stored.retry_at_lease != 0;
+  if (abandoned || caller.stop_requested()) co_return record_holder::another;
   lease held;
   held.token = stored.token;
   held.claim_id = stored.claim_id;

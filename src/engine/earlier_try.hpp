@@ -1,6 +1,7 @@
 // An earlier try of a claim that a caller repeats because the answer did not arrive.
 #pragma once
 #include <cstdint>
+#include <stop_token>
 
 #include <boost/asio/awaitable.hpp>
 
@@ -20,10 +21,13 @@ enum class record_holder : std::uint8_t {
   unseen,   ///< there is no record to be seen
 };
 
-/// Ends the lease that an earlier try of `repeated` got, where that lease still has the record.
+/// Ends the lease that an earlier try of `repeated` got, where that lease still has the record. Not
+/// where the caller is gone by now, or the lease was abandoned: then that try is no earlier one. The
+/// caller has its answer, and this try was late.
 [[nodiscard]] boost::asio::awaitable<result<record_holder>> end_earlier_try(store& records,
                                                                             record_id id,
                                                                             claim_id repeated,
+                                                                            std::stop_token caller,
                                                                             milliseconds timeout);
 
 }  // namespace onceguard

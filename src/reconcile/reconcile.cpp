@@ -77,6 +77,7 @@ class round {
   asio::awaitable<void> work_on_each();
   asio::awaitable<void> work_on(finding& finding);
   asio::awaitable<void> ask_now(finding& finding, const inquiry& inquiry);
+  [[nodiscard]] bool may_have_expired(const record_view& seen) const;
   asio::awaitable<void> preview(finding& finding, const inquiry& inquiry);
   asio::awaitable<void> conclude(finding& finding, const inquiry& inquiry, held_lease& held,
                                  effect_report report);
@@ -93,6 +94,7 @@ class round {
   const inquiry_chooser& choose_;
   const finding_listener& listener_;
   std::deque<record_view> waiting_;
+  base::boot_clock::time_point listed_at_;  // from before the list of those that wait was sent
   std::size_t seen_ = 0;
   std::optional<error> failure_;
   reconcile_counts counts_;
@@ -103,6 +105,7 @@ asio::awaitable<result<reconcile_counts>> round::run() {
   filter.states = {observed_state::unknown};
   std::string cursor;
   do {
+    listed_at_ = base::boot_now();
     auto page = co_await store_.list(filter, cursor, page_size, params_.store_timeout);
     if (!page) co_return page.error();
     for (auto& seen : page->records) {
@@ -180,6 +183,11 @@ asio::awaitable<void> round::preview(finding& finding, const inquiry& inquiry) {
   finding.kind = kind_of(reply->status);
 }
 
+/// Attempts are counted anew after a record has expired.
+bool round::may_have_expired(const record_view& seen) const {
+  return seen.retention_left.count() != 0 && listed_at_ + seen.retention_left <= base::boot_now();
+}
+
 asio::awaitable<void> round::ask_now(finding& finding, const inquiry& inquiry) {
   const auto& r = finding.seen.stored;
   claim request;
@@ -203,7 +211,8 @@ asio::awaitable<void> round::ask_now(finding& finding, const inquiry& inquiry) {
   const auto held = std::make_shared<held_lease>(io_, store_, request.id, got.lease, params_.lease,
                                                  params_.store_timeout, before);
   // If there was another attempt meanwhile, the quiet time after that attempt was not waited for.
-  if (!got.lease.probe || got.lease.attempt != r.attempt + 1) {
+  const bool next = got.lease.attempt == r.attempt + 1 && !may_have_expired(finding.seen);
+  if (!got.lease.probe || !next) {
     settle_terms back;
     back.kind = got.lease.probe ? settle_kind::abandon : settle_kind::release;
     co_await settle(finding, *held, std::move(back));

@@ -260,6 +260,21 @@ TEST_F(decide_walk, an_operator_ends_the_lease_as_it_was_seen_and_none_that_was_
   EXPECT_FALSE(resolve_unreadable(change, now, 100).write);
 }
 
+TEST_F(decide_walk, an_act_for_what_was_in_doubt_is_none_for_what_provably_did_not_happen) {
+  const auto held = ask(1).lease;
+  pass(61'000);
+  resolution change;
+  change.token = held.token;
+  change.revision = stored->deadline_lease;
+  end(held, settle_kind::fail);
+  for (const bool completed : {false, true}) {
+    change.completed = completed;
+    const auto refused = decide_resolution(there(), change, now);
+    EXPECT_EQ(refused.outcome, resolve_outcome::changed);
+    EXPECT_FALSE(refused.write);
+  }
+}
+
 TEST_F(decide_walk, an_operator_ends_the_lease_that_was_seen_and_no_later_one) {
   resolution change;
   change.token = ask(1).lease.token;

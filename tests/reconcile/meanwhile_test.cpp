@@ -17,6 +17,26 @@ TEST_F(reconcile_test, nobody_is_asked_about_a_later_attempt_whose_quiet_time_di
   EXPECT_EQ(find_record("k").state, observed_state::unknown);
 }
 
+/// Attempts are counted anew then: the second one of the later operation is none of the one listed.
+TEST_F(reconcile_test, nobody_is_asked_about_a_later_operation_whose_quiet_time_did_not_pass) {
+  auto listed = claim_of(op("k"));
+  listed.unknown_retention = milliseconds(1);
+  settle(listed, claimed(listed).lease, settle_kind::abandon);
+  store.fail(store_call::list, store_fault::delay_after, 1);
+  begin_round([&] { return store.waiting() == 1; });
+  clock.advance(listed.unknown_retention);
+  const auto later = claim_of(op("k"));
+  const auto held = claimed(later).lease;
+  ASSERT_EQ(held.attempt, 1u);
+  clock.advance(later.lease);  // its holder still works
+  const auto begun = base::boot_now();
+  until([&] { return base::boot_now() - begun > 2 * listed.unknown_retention; });
+  store.let_go();
+  EXPECT_EQ(end_of_round().left_alone, 1u);
+  EXPECT_TRUE(source.questions.empty());
+  EXPECT_EQ(find_record("k").state, observed_state::unknown);
+}
+
 TEST_F(reconcile_test, an_operator_who_is_faster_has_the_last_word) {
   unknown("k");
   source.says = {{"k", effect_status::done}};

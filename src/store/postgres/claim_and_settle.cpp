@@ -182,7 +182,14 @@ std::optional<request> settle_act::read(request done) {
   if (!decided.write) return end(std::move(decided.result));
   if (!decided.write->about) return end(subject_missing());
   settled_ = std::move(decided.result);
+  // The record of a lease whose own has expired is rebuilt over that of a later operation.
+  const bool rebuilt = stored && stored->record.claim_id != item_.claim_id;
   auto out = write(seen, std::move(*decided.write));
+  if (rebuilt) {
+    auto& row = std::get<row_to_write>(out.content);
+    row.drops_steps = true;
+    row.retention = item_.retention;
+  }
   out.announces = true;
   return out;
 }

@@ -219,18 +219,20 @@ TEST_P(operator_contract, a_release_that_was_reported_stands_whatever_its_holder
   for (int i = 0; i < 20; ++i) {
     const auto request = claim_of("k" + std::to_string(i));
     const auto held = caller_.leased(request);
-    std::atomic<bool> over{false};
     std::atomic<int> renewals{0};
-    std::thread holder([&] {
+    std::jthread holder([&](const std::stop_token& over) {
       blocking_store beside(*store_);
-      while (!over && beside.extend(extend_of(request, held))) ++renewals;
+      while (!over.stop_requested() && beside.extend(extend_of(request, held))) {
+        ++renewals;
+        beside.find(request.id);  // else each compare-and-set of the operator may come too late
+      }
     });
     wait_until("a renewal", [&] { return renewals > 0; });
     resolution change;
     change.id = request.id;
     change.force = true;
     EXPECT_EQ(caller_.resolve(change).outcome, resolve_outcome::done);
-    over = true;
+    holder.request_stop();
     holder.join();
     EXPECT_EQ(caller_.seen(request.id).state, observed_state::released) << i;
   }

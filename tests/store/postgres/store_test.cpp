@@ -303,5 +303,27 @@ TEST_F(postgres_store_test, an_unreadable_record_is_an_error_and_is_left_unchang
   EXPECT_EQ(caller.list().records.size(), 1u);
 }
 
+TEST_F(postgres_store_test, a_record_rebuilt_over_that_of_a_later_operation_keeps_nothing_of_it) {
+  constexpr auto start = postgres_database::beginning;
+  const auto over = lease_length + 2 * second;
+  database_.set_clock(start);
+  const auto tested = open();
+  blocking_store caller(*tested);
+  auto first = claim_of("k");
+  auto later = claim_of("k");
+  first.unknown_retention = later.unknown_retention = second;
+  later.retention = 2 * day;
+  const auto held = caller.leased(first);
+  database_.set_clock(start + over.count());
+  caller.leased(later);
+  database_.admin().run("UPDATE onceguard.records SET step = 'charged', progress = 'x'");
+  database_.set_clock(start + 2 * over.count());
+  EXPECT_EQ(caller.settle(settle_of(first, held, settle_kind::abandon)).outcome,
+            settle_outcome::incident);
+  EXPECT_EQ(database_.admin().value(
+                "SELECT concat(step, progress, retention, token) FROM onceguard.records"),
+            std::to_string(held.token));
+}
+
 }  // namespace
 }  // namespace onceguard::testing
