@@ -57,5 +57,19 @@ TEST_F(reloads, that_come_while_a_round_fails_are_not_lost) {
   EXPECT_EQ(seen, (std::vector<std::string>{"first", "second", "third"}));
 }
 
+TEST_F(reloads, that_come_while_the_first_round_fails_are_not_lost_either) {
+  rounds all(given_, written("first"), [](const auto&) { return true; });
+  std::vector<std::string> seen;
+  const auto round = [&](const config::settings& now, const std::stop_source&) {
+    seen.push_back(now.consumers.at(0).subscriber);
+    if (seen.back() == "second") return int{exit_ok};
+    written("second");
+    all.reload();
+    return int{exit_configuration};
+  };
+  EXPECT_EQ(all.run(round, {}), exit_ok);
+  EXPECT_EQ(seen, (std::vector<std::string>{"first", "second"}));
+}
+
 }  // namespace
 }  // namespace onceguard::cli::services

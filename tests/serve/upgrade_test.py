@@ -11,8 +11,10 @@ import uuid
 
 import pytest
 
-from support.decisions import DecisionService, busy, fresh
+from support.decisions import DecisionService, busy, fresh, stays
 from support.gateway import clean_environment
+from support.notify_socket import NotifySocket
+from support.ports import Port
 from support.upgrading import Descendant, adopting_orphans
 from support.waiting import wait_until
 
@@ -132,6 +134,47 @@ def test_signals_of_the_start_are_carried_out_when_it_is_over(start):
             assert client.run(key=fresh())
 
 
+def test_a_reload_meanwhile_reaches_the_successor(start):
+    with adopting_orphans():
+        service = start({"gateway": {"drain": "60s"}})
+        former = service.process
+        with service.client() as holder, \
+                contextlib.closing(sqlite3.connect(service.store.partition(":")[2])) as locked:
+            running = holder.run(key=fresh())
+            locked.execute("BEGIN EXCLUSIVE")
+            former.send_signal(signal.SIGUSR2)
+            begun = wait_until(lambda: service.events("upgrade-begun"), 60, "the successor")
+            successor = Descendant(begun[0]["pid"])
+            wait_until(lambda: has(successor, "SigCgt", signal.SIGHUP), 60, "its handlers")
+            assert service.reload() == "reloaded"
+            service.process = successor
+            locked.rollback()
+            wait_until(lambda: len(service.events("reloaded")) == 2, 60, "the successor's reload")
+            assert service.events("handed-over")
+            # Whoever has looked the process up before sends a signal to the former one.
+            former.send_signal(signal.SIGHUP)
+            wait_until(lambda: len(service.events("reloaded")) == 3, 60, "the successor's reload")
+            assert holder.complete(running["operation"]).json()["outcome"] == "settled"
+        assert former.wait(60) == 0
+
+
+def test_a_reload_during_the_start_says_nothing_of_its_end(start, tmp_path):
+    manager = NotifySocket(tmp_path / "notify")
+    service = start(started=False)
+    with contextlib.closing(manager), \
+            contextlib.closing(sqlite3.connect(service.store.partition(":")[2])) as locked:
+        locked.execute("BEGIN EXCLUSIVE")
+        process = service.begin({"NOTIFY_SOCKET": manager.name})
+        wait_until(lambda: has(process, "SigCgt", signal.SIGHUP), 60, "the handlers")
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: not has(process, "ShdPnd", signal.SIGHUP), 60, "the signal's end")
+        assert stays(lambda: not service.events("serving"), 0.5)
+        locked.rollback()
+        wait_until(lambda: service.events("reloaded"), 60, "the reload")
+        manager.receives("READY")
+        assert "answering clients at" in manager.messages[0]["STATUS"]
+
+
 def threads_of(process):
     names = []
     for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
@@ -200,6 +243,20 @@ def test_a_successor_that_can_not_start_leaves_the_service_as_it_was(start):
     with adopting_orphans():
         service = start()
         service.write_config({"serve": {"threads": -1}})
+        service.process.send_signal(signal.SIGUSR2)
+        wait_until(lambda: service.events("upgrade-failed"), 60, "the end of the successor")
+        with service.client() as client:
+            assert client.run(key=fresh())
+
+
+def test_a_successor_that_fails_late_leaves_the_socket_where_it_was(start, tmp_path):
+    tokens = tmp_path / "tokens"
+    tokens.write_text("operator " + "a" * 32 + "\n")
+    tokens.chmod(0o600)
+    with adopting_orphans(), contextlib.closing(Port()) as port:
+        service = start({"gateway": {"admin": f"127.0.0.1:{port.number}",
+                                     "admin_token_file": str(tokens)}})
+        tokens.write_text("no token\n")
         service.process.send_signal(signal.SIGUSR2)
         wait_until(lambda: service.events("upgrade-failed"), 60, "the end of the successor")
         with service.client() as client:

@@ -40,6 +40,7 @@ void run_signals::end() {
 void run_signals::say_ready() {
   boost::asio::post(io_, [this] {
     if (stop_.stop_requested()) return;
+    is_ready_ = true;
     manager_.say_ready(hooks_.status());
     if (manager_.alive_interval().count() > 0) beat();
   });
@@ -59,7 +60,7 @@ void run_signals::wait() {
 }
 
 void run_signals::take(int signal) {
-  if (signal == SIGHUP) return stop_.stop_requested() ? void() : reload();
+  if (signal == SIGHUP) return reload();
   if (signal == SIGUSR2) return hooks_.upgrade();
   if (signal == SIGINT && std::exchange(interrupted_, true)) {
     base::log(base::event::stopped_early);
@@ -74,6 +75,9 @@ void run_signals::take(int signal) {
 }
 
 void run_signals::reload() {
+  if (stop_.stop_requested()) return hooks_.late_reload ? hooks_.late_reload() : void();
+  // The end of a reload would be the end of the start.
+  if (!is_ready_) return hooks_.reload();
   manager_.say_reloading();
   hooks_.reload();
   manager_.say_ready(hooks_.status());

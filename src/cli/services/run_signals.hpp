@@ -23,11 +23,12 @@ namespace onceguard::cli::services {
 
 /// Called on the thread of the signals.
 struct signal_hooks {
-  std::function<std::string()> status;  ///< for the manager, while the command runs
-  std::string stopping_status;          ///< and once a stop is requested
-  std::function<void()> reload;         ///< SIGHUP
-  std::function<void()> upgrade = {};   ///< SIGUSR2; empty: it is ignored
-  std::function<void()> stopping = {};  ///< after the stop request
+  std::function<std::string()> status;     ///< for the manager, while the command runs
+  std::string stopping_status;             ///< and once a stop is requested
+  std::function<void()> reload;            ///< SIGHUP
+  std::function<void()> upgrade = {};      ///< SIGUSR2; empty: it is ignored
+  std::function<void()> stopping = {};     ///< after the stop request
+  std::function<void()> late_reload = {};  ///< SIGHUP after the stop request; empty: nothing
 };
 
 /// SIGTERM, SIGINT and SIGQUIT request a stop. A second SIGINT ends the process, as SIGKILL does.
@@ -63,6 +64,7 @@ class run_signals {
   log::log_lines& lines_;
   process::supervisor manager_;  // on the thread of the signals
   bool interrupted_ = false;
+  bool is_ready_ = false;  // as the manager knows
   boost::asio::io_context io_{1};
   boost::asio::steady_timer beat_{io_};
   boost::asio::signal_set signals_{io_, SIGTERM, SIGINT, SIGHUP};

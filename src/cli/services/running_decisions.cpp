@@ -1,5 +1,6 @@
 #include "cli/services/running_decisions.hpp"
 
+#include <csignal>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -35,7 +36,12 @@ signal_hooks running_decisions::hooks() {
           .stopping_status = "operations that run are settled",
           .reload = locked(&running_decisions::reload),
           .upgrade = locked(&running_decisions::upgrade),
-          .stopping = locked(&running_decisions::drain)};
+          .stopping = locked(&running_decisions::drain),
+          .late_reload =
+              [this] {
+                const std::lock_guard lock(mutex_);
+                succession_.pass_on(SIGHUP);
+              }};
 }
 
 void running_decisions::serve(const parts* service) {
@@ -116,6 +122,7 @@ void running_decisions::reload() {
     reload_waits_ = true;
     return;
   }
+  succession_.pass_on(SIGHUP);
   const bool taken = take_configuration();
   base::log(taken ? base::event::reloaded : base::event::reload_refused, {{"by", "SIGHUP"}});
 }

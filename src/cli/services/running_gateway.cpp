@@ -127,6 +127,7 @@ void running_gateway::take(int signal) {
       static_cast<void>(reload_now("SIGHUP"));
       return;
     case SIGUSR1:
+      succession_.pass_on(SIGUSR1);
       if (!running_.log.file.empty()) reopen_log();
       if (!running_.gateway.audit_log.empty()) return reopen_audit();
       if (!running_.log.file.empty()) return;
@@ -178,6 +179,7 @@ void running_gateway::reopen_audit() {
 }
 
 admin::reload_outcome running_gateway::reload_now(std::string_view author) {
+  succession_.pass_on(SIGHUP);
   manager_.say_reloading();
   auto out = take_configuration(author);
   manager_.say_ready(status_ = status());

@@ -32,13 +32,9 @@ int rounds::run(const work& one, const std::stop_token& stop) {
     const std::stop_callback ends(stop, [&round] { round.request_stop(); });
     const int code = one(current_, round);
     if (stop.stop_requested()) return code;
-    if (code != exit_ok) {
-      if (!former) return code;
-      refuse();
-      current_ = *std::exchange(former, std::nullopt);
-    } else if (!has_next()) {
-      return code;
-    }
+    const bool goes_back = code != exit_ok && former;
+    if (goes_back) go_back(*std::exchange(former, std::nullopt));
+    if (!goes_back && !has_next()) return code;
   }
 }
 
@@ -47,6 +43,12 @@ std::optional<config::settings> rounds::begin(const std::stop_source& round) {
   round_ = round;
   if (!next_) return std::nullopt;
   return std::exchange(current_, *std::exchange(next_, std::nullopt));
+}
+
+void rounds::go_back(config::settings former) {
+  refuse();
+  const std::lock_guard lock(mutex_);  // a reload may read the current ones
+  current_ = std::move(former);
 }
 
 bool rounds::has_next() {

@@ -39,11 +39,12 @@ class rounds {
   /// The round that a reload ends from now on. Tables that were read since the last one began, or
   /// during the start, are the current ones then; returns the former.
   [[nodiscard]] std::optional<config::settings> begin(const std::stop_source& round);
+  void go_back(config::settings former);
   [[nodiscard]] bool has_next();
   void refuse();
 
   const given_flags& given_;
-  config::settings current_;
+  config::settings current_;  // written under the mutex, by the thread of run()
   const fits has_work_;
   std::mutex mutex_;
   std::optional<config::settings> next_;  // under the mutex

@@ -185,7 +185,10 @@ void end_process(int handle) noexcept {
 }  // namespace
 
 void predecessor::relieve(const taken_sockets& took) {
-  if (!line_.is_open()) return;
+  if (!line_.is_open()) {
+    *relieved_ = true;
+    return;
+  }
   auto word = std::to_string(::getpid());
   if (!took.serve) word += serve_left;
   if (!took.admin) word += admin_left;
@@ -197,6 +200,7 @@ void predecessor::relieve(const taken_sockets& took) {
     base::log(base::event::taken_over, {{"pid", number_}});
   }
   line_.close();
+  *relieved_ = true;
 }
 
 void end_late_start(bool logs) {
@@ -284,6 +288,7 @@ result<pid_t> succession::begin(const inheritance& left, std::function<void(cons
   handle_ = base::descriptor(static_cast<int>(::syscall(SYS_pidfd_open, *started, 0)));
   boost::system::error_code wrong;
   line_.assign(here.release(), wrong);
+  kept_.clear();
   ready_ = std::move(ready);
   failed_ = std::move(failed);
   wait_for_message(*started);
@@ -336,8 +341,16 @@ std::string succession::refusal(bool store_is_shared) const {
   return {};
 }
 
+void succession::pass_on(int signal) {
+  if (confirmed_) return send_signal(handle_.get(), signal);
+  if (under_way() && std::ranges::find(kept_, signal) == kept_.end()) kept_.push_back(signal);
+}
+
 void succession::confirm() {
   limit_.cancel();
+  // It has its handlers by now.
+  for (const int signal : kept_) send_signal(handle_.get(), signal);
+  confirmed_ = true;
   const char yes = 1;
   ::send(line_.native_handle(), &yes, 1, MSG_NOSIGNAL);
   boost::system::error_code ignored;

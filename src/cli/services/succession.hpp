@@ -1,8 +1,10 @@
 // From one process of the gateway to the next: the sockets that a process is given at its start,
 // and how the running one gives its own to a successor.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <sys/types.h>
 #include <utility>
@@ -43,10 +45,14 @@ class predecessor {
   /// this one has. Returns once it has announced the main process to the service manager, or is
   /// gone. Without a predecessor, nothing happens.
   void relieve(const taken_sockets& took);
+  /// Whether relieve() has returned. Until then the files of its sockets are the predecessor's,
+  /// which goes on where this process can't start.
+  [[nodiscard]] std::shared_ptr<const std::atomic<bool>> relieved() const { return relieved_; }
 
  private:
   base::descriptor line_;
   pid_t number_ = 0;
+  std::shared_ptr<std::atomic<bool>> relieved_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 /// What a process was given at its start, by the service manager or by its predecessor.
@@ -115,6 +121,9 @@ class succession {
   [[nodiscard]] bool under_way() const noexcept { return line_.is_open(); }
   /// Why no process can take over from this one; empty: one can.
   [[nodiscard]] std::string refusal(bool store_is_shared) const;
+  /// A signal that this process has got may be meant for whoever takes requests: the successor gets
+  /// it too, once it does.
+  void pass_on(int signal);
   /// The successor may speak to the service manager from now on.
   void confirm();
   /// Who ends this process means its successor, too. It gets SIGTERM, and is killed if it goes on
@@ -132,6 +141,8 @@ class succession {
   std::function<void(const word&)> ready_;
   std::function<void(pid_t)> failed_;
   base::descriptor handle_;  // of the successor
+  std::vector<int> kept_;    // signals for it
+  bool confirmed_ = false;
 };
 
 }  // namespace onceguard::cli::services

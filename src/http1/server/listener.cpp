@@ -47,8 +47,9 @@ listener::~listener() { remove_file(); }
 
 void listener::remove_file() noexcept {
   struct stat about {};
+  const bool owns = owns_file_ == nullptr || *owns_file_;
   // Another process may have put a socket of its own there.
-  if (socket_inode_ != 0 && ::stat(bound_.socket_path.c_str(), &about) == 0 &&
+  if (owns && socket_inode_ != 0 && ::stat(bound_.socket_path.c_str(), &about) == 0 &&
       about.st_ino == socket_inode_) {
     ::unlink(bound_.socket_path.c_str());
   }
@@ -126,6 +127,7 @@ result<void> listener::take(const base::server_address& address, const passed_li
     return fault("the passed socket: " + ec.message());
   }
   struct stat about {};
+  owns_file_ = passed.owns_file;
   if (passed.made_file && ::stat(bound_.socket_path.c_str(), &about) == 0) {
     socket_inode_ = about.st_ino;
   }

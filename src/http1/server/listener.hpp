@@ -1,6 +1,8 @@
 // Listens at a TCP address, or at the path of a Unix socket.
 #pragma once
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <sys/types.h>
@@ -19,6 +21,8 @@ struct passed_listener {
   int number = -1;  ///< negative: none
   /// Whether its file is to go when it is closed. Not that of a service manager, which keeps it.
   bool made_file = false;
+  /// Whether that is so by now; null: it is.
+  std::shared_ptr<const std::atomic<bool>> owns_file{};
 };
 
 /// Belongs to the thread of the io_context.
@@ -64,6 +68,7 @@ class listener {
   base::server_address bound_;
   std::optional<boost::asio::basic_socket_acceptor<protocol>> acceptor_;
   ino_t socket_inode_ = 0;  ///< of the file that goes with the socket; 0: none
+  std::shared_ptr<const std::atomic<bool>> owns_file_;
 };
 
 /// The IP address of the peer; empty: it has none, or is gone.

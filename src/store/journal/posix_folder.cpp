@@ -82,7 +82,10 @@ class posix_file final : public file {
     return ::ftruncate(opened_.get(), static_cast<off_t>(size)) == 0 ? 0 : errno;
   }
   [[nodiscard]] int reserve(std::uint64_t size) override {
-    return ::posix_fallocate(opened_.get(), 0, static_cast<off_t>(size));
+    int failed = 0;
+    do failed = ::posix_fallocate(opened_.get(), 0, static_cast<off_t>(size));
+    while (failed == EINTR);  // a reload's signal is no full disk
+    return failed;
   }
   [[nodiscard]] int size(std::uint64_t& out) const override {
     struct stat seen {};
