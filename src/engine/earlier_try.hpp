@@ -22,12 +22,9 @@ enum class record_holder : std::uint8_t {
 };
 
 /// Ends the lease that an earlier try of `repeated` got, where that lease still has the record. Not
-/// where the caller is gone by now, or the lease was abandoned: then that try is no earlier one. The
-/// caller has its answer, and this try was late.
-[[nodiscard]] boost::asio::awaitable<result<record_holder>> end_earlier_try(store& records,
-                                                                            record_id id,
-                                                                            claim_id repeated,
-                                                                            std::stop_token caller,
-                                                                            milliseconds timeout);
+/// where the caller is gone by now, or the lease was abandoned: then that try is no earlier one,
+/// and this one comes too late.
+[[nodiscard]] boost::asio::awaitable<result<record_holder>> end_earlier_try(
+    store& records, record_id id, claim_id repeated, std::stop_token caller, milliseconds timeout);
 
 }  // namespace onceguard

@@ -87,20 +87,6 @@ def test_a_request_that_runs_is_finished_by_the_old_process(start_gateway, upstr
     assert upstream.runs(key) == 1
 
 
-def test_signals_to_the_old_process_concern_the_new_one(start_gateway, upstream, key):
-    """Whoever sends them has looked the process up before."""
-    gateway = start_gateway(upstream, CONFIG)
-    with gateway.begin_post(key=key, plan={"gate": key}) as running:
-        upstream.arrived(1, key)
-        former = upgrade(gateway)
-        for number, event in (signal.SIGHUP, "reloaded"), (signal.SIGUSR1, "signal-ignored"):
-            former.send_signal(number)
-            wait_until(lambda event=event: len(gateway.logged(event)) == 2, what=f"both {event}")
-        upstream.open(key)
-        assert_first(running.read())
-        assert former.wait(60) == 0
-
-
 @pytest.mark.parametrize("secured", [False, True], ids=["clear", "tls"])
 def test_a_kept_connection_gets_its_next_answer(start_gateway, authority, upstream, fresh_key,
                                                 secured):

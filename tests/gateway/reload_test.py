@@ -10,6 +10,7 @@ from support.client import fields_for
 from support.expecting import assert_first, assert_problem, assert_replay_of
 from support.redis import FIRST_POLL
 from support.tcp_gate import TcpGate
+from support.upgrading import adopting_orphans, upgrade
 from support.waiting import Stopwatch, wait_until
 
 TENANT = [("Authorization", "Bearer ann"), ("X-Tenant", "shop")]
@@ -269,3 +270,17 @@ def test_a_file_that_never_said_anything_may_be_read_again(by_variables, key):
     by_variables.signal(signal.SIGHUP)
     by_variables.logged("reloaded")
     assert_first(by_variables.post(key=key))
+
+
+def test_signals_to_the_old_process_concern_its_successor(start_gateway, upstream, key):
+    """Whoever sends them has looked the process up before."""
+    gateway = start_gateway(upstream, {"gateway": {"drain": "100s"}})
+    with adopting_orphans(), gateway.begin_post(key=key, plan={"gate": key}) as running:
+        upstream.arrived(1, key)
+        former = upgrade(gateway)
+        for number, event in (signal.SIGHUP, "reloaded"), (signal.SIGUSR1, "signal-ignored"):
+            former.send_signal(number)
+            wait_until(lambda event=event: len(gateway.logged(event)) == 2, what=f"both {event}")
+        upstream.open(key)
+        assert_first(running.read())
+        assert former.wait(60) == 0

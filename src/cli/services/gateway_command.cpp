@@ -192,8 +192,7 @@ int serve(const given_flags& given, const config::settings& settings, signal_que
   }
   auto& sockets = around.sockets;
   const auto taken = sockets.taken();
-  const auto admin = http1::passed_listener{sockets.admin.release(), sockets.made_admin_file,
-                                            sockets.former.relieved()};
+  const auto admin = sockets.pass_admin();
   if (const auto started = listener ? listener->start(admin) : result<void>(); !started) {
     return start_failure_code(started.error());
   }
@@ -208,8 +207,7 @@ int serve(const given_flags& given, const config::settings& settings, signal_que
   if (listener) {
     base::log(base::event::admin_listening, {{"address", listener->address()}});
   }
-  const auto clients = http1::passed_listener{sockets.serve.release(), sockets.made_serve_file,
-                                              sockets.former.relieved()};
+  const auto clients = sockets.pass_serve();
   if (const auto started = decisions ? decisions->start(clients) : result<void>(); !started) {
     return start_failure_code(started.error());
   }

@@ -91,14 +91,12 @@ int serve(const config::settings& settings, running_decisions& program,
     return start_failure(set.error(), exit_configuration);
   }
   const auto taken = sockets.taken();
-  const auto clients = http1::passed_listener{sockets.serve.release(), sockets.made_serve_file,
-                                              sockets.former.relieved()};
+  const auto clients = sockets.pass_serve();
   if (const auto begun = service.start(clients); !begun) {
     return start_failure(begun.error(), exit_failed);
   }
   if (settings.admin.enabled) {
-    const auto passed = http1::passed_listener{sockets.admin.release(), sockets.made_admin_file,
-                                               sockets.former.relieved()};
+    const auto passed = sockets.pass_admin();
     if (const auto begun = admin.start(passed); !begun)
       return start_failure(begun.error(), exit_failed);
     base::log(base::event::admin_listening, {{"address", admin.local().text()}});

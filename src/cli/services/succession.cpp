@@ -25,6 +25,7 @@
 #include "cli/hidden_arguments.hpp"
 #include "config/load.hpp"
 #include "core/kept_key.hpp"
+#include "http1/server/listener.hpp"
 
 namespace onceguard::cli::services {
 namespace {
@@ -201,6 +202,14 @@ void predecessor::relieve(const taken_sockets& took) {
   }
   line_.close();
   *relieved_ = true;
+}
+
+http1::passed_listener given_sockets::pass_admin() {
+  return {admin.release(), made_admin_file, former.relieved()};
+}
+
+http1::passed_listener given_sockets::pass_serve() {
+  return {serve.release(), made_serve_file, former.relieved()};
 }
 
 void end_late_start(bool logs) {

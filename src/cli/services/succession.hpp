@@ -24,6 +24,10 @@ namespace onceguard::config {
 struct settings;
 }  // namespace onceguard::config
 
+namespace onceguard::http1 {
+struct passed_listener;
+}  // namespace onceguard::http1
+
 namespace onceguard::cli::services {
 
 /// From the start of a successor until it takes requests: stores may have a long way to open.
@@ -66,6 +70,9 @@ struct given_sockets {
 
   /// Before the sockets are released.
   [[nodiscard]] taken_sockets taken() const noexcept { return {admin.is_open(), serve.is_open()}; }
+  /// To listen with; releases the socket.
+  [[nodiscard]] http1::passed_listener pass_admin();
+  [[nodiscard]] http1::passed_listener pass_serve();
 };
 
 /// Whether another process waits for this one to take its place.
