@@ -1,8 +1,10 @@
 """Leases live with the connection of their claim; an operation's id outlives both."""
 
+import contextlib
 import json
 import signal
 import socket
+import sqlite3
 import uuid
 
 import pytest
@@ -259,3 +261,22 @@ def test_a_reload_takes_new_rules_and_refuses_wrong_ones(start_service):
     service.signal(signal.SIGHUP)
     wait_until(lambda: "reloaded" in service.log(), what="the reload")
     assert caller.claim(**keyless)["verdict"] == "pass"
+
+
+def test_what_the_store_could_not_be_told_is_not_settled_yet(start_service):
+    """The work ran. Its answer counts once the store has it, and not before."""
+    service = start_service(config={"store": {"timeout": "300ms"},
+                                    "gateway": {"settle_wait": "300ms"}})
+    with contextlib.closing(sqlite3.connect(service.store.partition(":")[2])) as locked:
+        for wanted in (parts(), as_request()):
+            client = service.connect()
+            begun = wait_until(lambda wanted=wanted, client=client:
+                               (got := client.claim(**wanted))["verdict"] == "run" and got,
+                               what="a claim")  # it has 300 ms
+            locked.execute("BEGIN EXCLUSIVE")
+            ended = client.complete(begun["operation"])
+            assert ended["outcome"] == "unrecorded"
+            assert ended["reply"]["status"] == 503
+            locked.rollback()
+            wait_until(lambda wanted=wanted, client=client:
+                       client.claim(**wanted)["verdict"] == "replay", what="the record")
