@@ -263,7 +263,7 @@ def test_a_reload_takes_new_rules_and_refuses_wrong_ones(start_service):
     assert caller.claim(**keyless)["verdict"] == "pass"
 
 
-def test_what_the_store_could_not_be_told_is_not_settled_yet(start_service):
+def test_what_the_store_has_not_recorded_is_not_settled_yet(start_service):
     """The work ran. Its answer counts once the store has it, and not before."""
     service = start_service(config={"store": {"timeout": "300ms"},
                                     "gateway": {"settle_wait": "300ms"}})
