@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from support.decisions import stays
 from support.tool_client import REVISIONS
 from support.waiting import wait_until
 
@@ -297,10 +298,10 @@ def test_a_cancellation_goes_to_the_server_if_asked_for(tools, key):
     given_up = client.call("slow", key=key)
     wait_until(lambda: tools.runs("slow") == 1, what="the call")
     client.order(abort=given_up.number).wait()
-    tools.gate.touch()
     assert "error" in given_up.wait()
     assert client.call("show").text == "shown 1"  # the server has read all that came before
-    assert tools.state(key) == "in_progress"
+    tools.gate.touch()
+    assert stays(lambda: tools.state(key) == "in_progress", 0.5)
 
 
 @both
